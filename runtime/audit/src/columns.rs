@@ -1,8 +1,7 @@
-//! Checks for columns that do not contain measurements, and for rows that repeat other rows.
+//! Checks for columns that do not contain measurements.
 
 use super::Column;
 use crate::diagnostics::data as codes;
-use bnnc_base::checksum::Checksum;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_data::Dataset;
 use bnnc_data::read::is_missing_text;
@@ -12,13 +11,13 @@ use std::collections::BTreeMap;
 const LEAST: usize = 20;
 
 /// Returns the number of different keys. The keys are sorted for this, because a set would take several times the eight bytes per key.
-fn different(mut keys: Vec<u64>) -> usize {
+pub(super) fn different(mut keys: Vec<u64>) -> usize {
     keys.sort_unstable();
     keys.dedup();
     keys.len()
 }
 
-fn distinct(values: &[f64]) -> usize {
+pub(super) fn distinct(values: &[f64]) -> usize {
     different(values.iter().map(|value| value.to_bits()).collect())
 }
 
@@ -51,45 +50,7 @@ pub(super) fn identifier(column: &Column) -> Option<Diagnostic> {
     (is_numbering && !is_sorted).then(|| codes::identifier(&column.name, values.len()))
 }
 
-/// Returns a warning if two conditions hold: at least a third of the training rows equal an earlier row in inputs and target, and their
-/// number is larger than chance would produce among rounded values.
-pub(super) fn repeated(inputs: &[Column], targets: &[&Column]) -> Option<Diagnostic> {
-    let inputs: Vec<&Column> = inputs.iter().collect();
-    let rows = inputs.iter().chain(targets).next()?.train.len();
-    if inputs
-        .iter()
-        .chain(targets)
-        .any(|column| column.train.len() != rows)
-    {
-        return None;
-    }
-    let all: Vec<&Column> = inputs.iter().chain(targets).copied().collect();
-    let once = kinds(&all, rows);
-    let is_repeated = rows >= LEAST && 3 * (rows - once) >= rows;
-    let is_more = || {
-        // The number of different rows that is expected if every row is drawn uniformly from all pairs of an input and a target.
-        let pairs = kinds(&inputs, rows) as f64 * kinds(targets, rows) as f64;
-        let by_chance = -pairs * (-(rows as f64) / pairs).exp_m1();
-        (once as f64) < 0.75 * by_chance
-    };
-    (is_repeated && is_more()).then(|| codes::repeated_training_rows(rows - once, rows))
-}
-
-/// Returns the number of different rows in some columns. Rows are compared by checksums. The probability that two of a million different rows
-/// have the same checksum is 3e-8.
-fn kinds(columns: &[&Column], rows: usize) -> usize {
-    let key = |at: usize| {
-        let mut checksum = Checksum::default();
-        columns
-            .iter()
-            .for_each(|column| checksum.add(&column.train[at].to_bits().to_le_bytes()));
-        checksum.value()
-    };
-    different((0..rows).map(key).collect())
-}
-
-/// Returns the warnings about text columns that have two levels with different capitalisation, but
-/// otherwise equal text.
+/// Returns the warnings about text columns in which two levels differ only in upper and lower case.
 pub(super) fn same_levels(names: &[&str], dataset: &Dataset) -> Vec<Diagnostic> {
     let levels = &dataset.preparation.levels;
     let of_column = |(name, levels): &(String, Vec<String>)| {

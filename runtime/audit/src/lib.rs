@@ -7,6 +7,7 @@ mod collapse;
 mod collinear;
 mod columns;
 mod constant;
+mod copies;
 pub mod diagnostics;
 mod found;
 mod inflation;
@@ -28,7 +29,7 @@ pub use centre::worse_than_centre;
 pub use collapse::collapsed;
 pub use constant::ignored_inputs;
 pub use found::{conflicts, unbounded};
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashSet};
 
 /// If the inputs have more cells than this, columns are not examined. In such large data, for example images, a single column has little meaning.
 const CELLS: usize = 20_000_000;
@@ -95,14 +96,16 @@ pub fn warnings(infer: &InferenceBlock, spec: &DataSpec, dataset: &Dataset) -> V
     found.extend(measured.clone().filter_map(missing_as_number));
     found.extend(measured.filter_map(columns::dates));
     found.extend(collinear::warnings(infer, spec, dataset));
-    found.extend(columns::repeated(&columns, &reals));
     found.extend(columns::same_levels(&fields(infer), dataset));
     found.extend(columns::missing_levels(&fields(infer), dataset));
     if columns.len() > 1 {
         found.extend(columns.iter().filter_map(columns::identifier));
     }
-    let targets: Vec<Column> = targets.into_iter().map(|(_, column)| column).collect();
-    found.extend(copies(&columns, &targets, &dataset.test));
+    let targets: Vec<&Column> = targets.iter().map(|(_, column)| column).collect();
+    found.extend(match copies::is_array(infer, spec, dataset) {
+        true => copies::of_arrays(dataset, &targets),
+        false => copies::of_columns((&columns, &targets), &reals, &dataset.test),
+    });
     found.extend(measures(infer, spec, dataset).iter().filter_map(extrapolation));
     if matches!(spec.test, Test::Fraction(_)) && columns.len() > 1 {
         let is_counting = |column: &&Column| counts_rows(column, dataset);
@@ -369,35 +372,6 @@ fn missing_as_number(column: &Column) -> Option<Diagnostic> {
         let is_code = CODES.contains(&code.abs()) && rows > 1 && others.len() > rows;
         (is_code && distance > 3.0 * (high - low)).then(|| codes::missing_as_number(&column.name, code, rows))
     })
-}
-
-/// Returns a warning about test rows that equal a training row in every column. The check runs only if at least one column is continuous: its
-/// number of different values is more than half the number of rows.
-fn copies(inputs: &[Column], targets: &[Column], test: &Rows) -> Option<Diagnostic> {
-    let columns: Vec<&Column> = inputs.iter().chain(targets).collect();
-    let rows = columns.first()?.train.len();
-    let is_continuous = columns.iter().any(|column| {
-        let distinct: BTreeSet<u64> = column.train.iter().map(|value| value.to_bits()).collect();
-        2 * distinct.len() > rows
-    });
-    if inputs.is_empty() || !is_continuous || columns.iter().any(|column| column.test.len() != test.count) {
-        return None;
-    }
-    let key = |of: &dyn Fn(&Column) -> f64| -> Vec<u64> {
-        columns.iter().map(|column| of(column).to_bits()).collect()
-    };
-    let train: HashMap<Vec<u64>, usize> = (0..rows)
-        .map(|row| (key(&|column| column.train[row]), row))
-        .collect();
-    let copied: Vec<usize> = (0..test.count)
-        .filter(|row| train.contains_key(&key(&|column| column.test[*row])))
-        .collect();
-    if copied.len() < 2 || 10 * copied.len() < test.count {
-        return None;
-    }
-    let (path, row) = test.place(copied[0]);
-    let example = format!("row {row} of {}", path.display());
-    Some(codes::repeated_rows(copied.len(), test.count, &example))
 }
 
 /// Returns a warning if a column is far outside its training range in a fifth of the test rows. A value is far outside if its distance from the

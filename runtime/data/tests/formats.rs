@@ -6,6 +6,7 @@ mod folder;
 
 use bnnc_abi::data::{Field, FieldKind, Format};
 use bnnc_base::checksum::Checksum;
+use bnnc_base::diagnostic::Place;
 use bnnc_data::read::{Reading, read};
 use bnnc_data::table::{Array, ArrayValues};
 use flate2::{Compression, write::GzEncoder};
@@ -218,6 +219,28 @@ fn cifar_keeps_bytes_and_takes_the_last_label() {
         assert_eq!(inputs.shape, [2, 3072]);
         assert!(matches!(&inputs.values, ArrayValues::Byte(bytes) if bytes[3072 + 255] == 5));
     }
+}
+
+#[test]
+fn shards_of_cifar_10_and_cifar_100_are_not_mixed() {
+    let folder = Folder::new();
+    let ten = folder.file("ten.bin", records(&[&[3], &[9]]));
+    let hundred = folder.file("hundred.bin", records(&[&[3, 9]]));
+    // The length is a multiple of both record sizes, and the first label of each record is in both ranges.
+    let either = folder.file("either.bin", vec![1; 3073 * 3074]);
+    let read = |files: &[&std::path::PathBuf]| {
+        let files: Vec<std::path::PathBuf> = files.iter().map(|file| (*file).clone()).collect();
+        read(Format::Cifar, &files, None, &Reading::within(None))
+    };
+    for [first, second] in [[&ten, &hundred], [&hundred, &ten]] {
+        let fault = read(&[first, second]).unwrap_err().swap_remove(0);
+        assert_eq!(fault.code.id, "E0417");
+        let names = [first, second].map(|file| file.file_name().unwrap().to_str().unwrap());
+        assert!(fault.message.contains(names[0]), "{}", fault.message);
+        assert!(matches!(&fault.at, Place::File { path, .. } if path.ends_with(names[1])));
+    }
+    assert_eq!(read(&[&ten, &either]).unwrap().rows, 2 + 3074);
+    assert_eq!(read(&[&hundred, &either]).unwrap().rows, 1 + 3073);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Tests warnings about mistakes in the data: rows or columns that leak the target, repeated rows,
 //! rows out of order, and rows far away from all others.
 
-use crate::tables::{csv, each, line, normal};
+use crate::tables::{csv, each, line, normal, uniform};
 use crate::{Folder, mistakes};
 
 /// A linear regression on all inputs. Most tests in this file use this model.
@@ -74,7 +74,98 @@ fn months() -> String {
     ])
 }
 
+/// Returns the bytes of images as text. Every byte is below 128, so that the file is the same in UTF-8.
+fn bytes(values: impl IntoIterator<Item = u8>) -> String {
+    values.into_iter().map(char::from).collect()
+}
+
+/// Returns the pixels of an image with this number.
+fn image(number: usize, pixels: usize) -> Vec<u8> {
+    let values = uniform(number as u64, pixels).into_iter();
+    values.map(|value| (128.0 * value) as u8).collect()
+}
+
+/// Returns the label of an image.
+fn label(number: usize) -> u8 {
+    (number * number % 7 > 2).into()
+}
+
+/// Returns IDX files of images with 6 by 6 pixels, and of their labels.
+fn idx(names: [&'static str; 2], images: &[usize]) -> [crate::File; 2] {
+    let count = images.len() as u8;
+    let pixels = images.iter().flat_map(|number| image(*number, 36));
+    let labels = images.iter().map(|number| label(*number));
+    let [images, targets] = names;
+    let head = [0, 0, 8, 3, 0, 0, 0, count, 0, 0, 0, 6, 0, 0, 0, 6];
+    [
+        (images, bytes(head.into_iter().chain(pixels))),
+        (
+            targets,
+            bytes([0, 0, 8, 1, 0, 0, 0, count].into_iter().chain(labels)),
+        ),
+    ]
+}
+
+/// Returns a file of CIFAR-10.
+fn cifar(name: &'static str, images: &[usize]) -> crate::File {
+    let record = |number: &usize| std::iter::once(label(*number)).chain(image(*number, 3072));
+    (name, bytes(images.iter().flat_map(record)))
+}
+
+/// Returns a program that classifies images with this number of pixels.
+fn images(item: &str, input: &str, pixels: usize) -> String {
+    format!(
+        "{item}
+        model M(x: {input}) -> y: index(2) {{
+          w: real[2, {pixels}] ~ Normal(0, 0.1)
+          y ~ Categorical(logits = w @ flatten(x))
+        }}
+        infer fit = map(M, d) {{ epochs = 20 }}"
+    )
+}
+
+/// Images that differ in one pixel are not copies.
+#[test]
+fn different_images_are_not_copies() {
+    let mut files: Vec<crate::File> = Vec::new();
+    files.extend(idx(["x.idx", "y.idx"], &(0..30).collect::<Vec<_>>()));
+    files.extend(idx(["v.idx", "z.idx"], &(0..10).collect::<Vec<_>>()));
+    let test = &mut files[2].1;
+    *test = test
+        .char_indices()
+        .map(|(at, pixel)| match at > 15 && (at - 16) % 36 == 35 {
+            true => char::from(127 - pixel as u8),
+            false => pixel,
+        })
+        .collect();
+    let item = "data d = idx(\"x.idx\", \"y.idx\") { test = idx(\"v.idx\", \"z.idx\"), scale = 1 / 128 }";
+    let folder = Folder::of(&files, &images(item, "real[1, 6, 6]", 36));
+    let (status, text) = folder.bnnc(&["run", "program.bnn"]);
+    assert_eq!(status, Some(0), "{text}");
+    assert!(!text.contains("E0556") && !text.contains("E0644"), "{text}");
+}
+
 mistakes! {
+    the_same_images_in_training_and_test: ["E0556"], {
+        let [x, y] = idx(["x.idx", "y.idx"], &(0..30).collect::<Vec<_>>());
+        let [v, z] = idx(["v.idx", "z.idx"], &(25..35).collect::<Vec<_>>());
+        [x, y, v, z]
+    }, &images("data d = idx(\"x.idx\", \"y.idx\") { test = idx(\"v.idx\", \"z.idx\"), scale = 1 / 128 }",
+        "real[1, 6, 6]", 36);
+
+    the_same_images_in_two_shards: ["E0644"], [cifar("a.bin", &(0..12).collect::<Vec<_>>()),
+        cifar("b.bin", &(6..18).collect::<Vec<_>>())],
+        &images("data d = cifar(\"*.bin\") { scale = 1 / 128 }", "real[3, 32, 32]", 3072);
+
+    a_batch_of_cifar_as_test_rows: ["E0556"], [cifar("a.bin", &(0..12).collect::<Vec<_>>()),
+        cifar("b.bin", &(8..16).collect::<Vec<_>>())],
+        &images("data d = cifar(\"a.bin\") { test = cifar(\"b.bin\"), scale = 1 / 128 }", "real[3, 32, 32]", 3072);
+
+    shards_of_cifar_10_and_cifar_100: ["E0417"], [cifar("a.bin", &[0, 1, 2, 3]), ("b.bin", {
+        let record = |number: usize| [label(number), label(number)].into_iter().chain(image(number, 3072));
+        bytes((4..8).flat_map(record))
+    })], &images("data d = cifar(\"*.bin\") { scale = 1 / 128 }", "real[3, 32, 32]", 3072);
+
     the_target_among_the_inputs: ["E0555", "E0419"], [("d.csv", line(60, 0.5))],
         &regression("data d = csv(\"d.csv\") { inputs = [x, y], target = y }");
 

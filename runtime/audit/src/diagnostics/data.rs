@@ -35,10 +35,9 @@ pub(super) static LEAK: Code = Code {
 pub(super) static REPEATED_ROWS: Code = Code {
     id: "E0556",
     title: "test rows that are training rows",
-    explain: "At least a tenth of the test rows occur in the training rows with the same inputs and the same target, although inputs and target are continuous. \
-              Metrics of the test rows then measure how well the model has memorised the training rows.\n\n\
-              Wrong: `csv(\"all.csv\") { test = csv(\"all.csv\") }`; or rows that were copied before the split.\n\nRight: one copy of every row, \
-              and test rows of their own: `test = fraction(0.2)`.",
+    explain: "At least a tenth of the test rows occur in the training rows with the same inputs and the same target, although inputs and target are continuous, \
+              or are images or other arrays. Metrics of the test rows then measure how well the model has memorised the training rows.\n\n\
+              Wrong: `csv(\"all.csv\") { test = csv(\"all.csv\") }`; rows that were copied before the split.\n\nRight: one copy of every row, and test rows of their own: `test = fraction(0.2)`.",
 };
 
 pub(super) static EXTRAPOLATION: Code = Code {
@@ -131,9 +130,10 @@ pub(super) static IDENTIFIER: Code = Code {
 pub(super) static REPEATED_TRAINING_ROWS: Code = Code {
     id: "E0644",
     title: "training rows that repeat",
-    explain: "At least a third of the training rows repeat an earlier row, inputs and target, although the target is continuous. Copies are \
-              not new observations, so the standard deviations are too small, by the square root of the number of copies.\n\n\
-              Wrong: a table that was appended to itself, or a join that repeats rows.\n\nRight: every row once.",
+    explain: "At least a third of the training rows repeat an earlier row, inputs and target, although the target is continuous; or at least a tenth of the \
+              rows of images or other arrays do. Copies are not new observations: \
+              standard deviations come out too small, by the square root of the number of copies.\n\n\
+              Wrong: a table that was appended to itself, a join that repeats rows, or the same images in two shards.\n\nRight: every row once.",
 };
 
 pub(super) static OUT_OF_REACH: Code = Code {
@@ -422,10 +422,14 @@ pub fn identifier(column: &str, rows: usize) -> Diagnostic {
         .help("if it is a time, sort the rows by it and test on the last rows")
 }
 
-/// Returns the warning that training rows repeat earlier rows.
-pub fn repeated_training_rows(repeated: usize, rows: usize) -> Diagnostic {
+/// Returns the warning that training rows repeat earlier rows. `example` is the place of one of them.
+pub fn repeated_training_rows(repeated: usize, rows: usize, example: Option<&str>) -> Diagnostic {
     let text = format!("{repeated} of {rows} training rows repeat an earlier row");
-    data_warning(&REPEATED_TRAINING_ROWS, text)
+    let mut found = data_warning(&REPEATED_TRAINING_ROWS, text);
+    if let Some(example) = example {
+        found = found.note(format!("for instance {example}"));
+    }
+    found
         .note("copies are not new observations: standard deviations come out too small")
         .help("remove the copies")
 }

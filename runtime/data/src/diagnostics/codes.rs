@@ -203,7 +203,12 @@ pub(super) static COLUMNS_DIFFER: Code = Code {
 values. The order of the columns may differ.
 
     a.csv: x,y      b.csv: x,z    # wrong
-    a.csv: x,y      b.csv: y,x    # right"#,
+    a.csv: x,y      b.csv: y,x    # right
+
+Files of CIFAR-10 and of CIFAR-100 cannot be shards of one data item, because their labels have different meanings.
+
+    data d = cifar("*.bin")               # wrong: the pattern matches train.bin of CIFAR-100 too
+    data d = cifar("data_batch_*.bin")    # right"#,
 };
 
 pub(super) static CHANGED: Code = Code {

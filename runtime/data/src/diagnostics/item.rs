@@ -76,6 +76,14 @@ pub fn column_differs(there: &Path, name: &str, (expected, actual): (&str, &str)
         .help("all files of a data item need the same columns")
 }
 
+/// An error: the files of one data item have records of different kinds, such as CIFAR-10 and
+/// CIFAR-100.
+pub fn records_differ(there: &Path, (expected, actual): (&str, &str), here: &Path) -> Diagnostic {
+    let message = format!("expected {expected} as in `{}`, found {actual}", short(here));
+    fault(&codes::COLUMNS_DIFFER, At::file(there), message)
+        .help("name the files of one data set only: a pattern such as `*.bin` can match both")
+}
+
 /// An error: an array that all examples share differs between files.
 pub fn shared_differs(there: &Path, name: &str, here: &Path) -> Diagnostic {
     let message = format!(

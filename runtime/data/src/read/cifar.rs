@@ -42,11 +42,17 @@ impl Records {
     }
 }
 
-/// Returns the images `[rows, 3, 32, 32]` and the labels `[rows]`. The length of the file and its labels decide which data set it is.
+/// Returns the images `[rows, 3, 32, 32]` and the labels `[rows]`. The length of the file and its labels decide which data set it is. If both data
+/// sets are possible, it is the data set of the files that were read before.
+///
+/// # Errors
+/// Fails if the file is not of either data set, or if an earlier file is of the other one. Their labels have different meanings.
 pub(super) fn read(path: &Path, reading: &Reading) -> Result<[ShapedValues; 2], Faults> {
     let bytes = bytes(path, reading)?;
     let fits = |records: &&Records| bytes.len() % records.width() == 0;
-    let fitting: Vec<&Records> = [&CIFAR_10, &CIFAR_100].into_iter().filter(fits).collect();
+    let known = reading.records();
+    let mut fitting: Vec<&Records> = [&CIFAR_10, &CIFAR_100].into_iter().filter(fits).collect();
+    fitting.sort_by_key(|records| known.as_ref().is_some_and(|(_, name)| *name != records.name));
     let Some(first) = fitting.first() else {
         let detail = format!(
             "expected records of {} bytes ({}) or {} bytes ({}), found {} bytes",
@@ -71,6 +77,14 @@ pub(super) fn read(path: &Path, reading: &Reading) -> Result<[ShapedValues; 2], 
             &detail,
         )]);
     }
+    if let Some((first, name)) = known.filter(|(_, name)| *name != records.name) {
+        return Err(vec![diagnostics::records_differ(
+            path,
+            (name, records.name),
+            &first,
+        )]);
+    }
+    reading.know_records(path, records.name);
     let (labels, rows) = (records.classes.len(), bytes.len() / records.width());
     reading
         .take(path, rows * (PIXELS + 1))

@@ -19,6 +19,8 @@ pub struct Reading {
     used: Cell<u64>,
     checksums: RefCell<BTreeMap<PathBuf, Checksum>>,
     texts: RefCell<Vec<String>>,
+    /// The first file whose format has several kinds of records, and its kind.
+    records: RefCell<Option<(PathBuf, &'static str)>>,
     /// The names of the columns to read, or `None` to read all columns.
     only: Option<HashSet<String>>,
     /// The names of the columns of files that were not read.
@@ -35,6 +37,7 @@ impl Reading {
             used: Cell::new(0),
             checksums: RefCell::default(),
             texts: RefCell::default(),
+            records: RefCell::default(),
             only: None,
             unread: RefCell::default(),
             gaps: None,
@@ -119,8 +122,20 @@ impl Reading {
         self.texts.borrow().iter().any(|name| name == column)
     }
 
-    /// Records the checksum of a file's contents. The checksum is computed while the file is read.
-    /// A pipe cannot be read again, and a file may change later.
+    /// Returns the first file whose format has several kinds of records, and its kind; `None` before
+    /// such a file was read.
+    pub(super) fn records(&self) -> Option<(PathBuf, &'static str)> {
+        self.records.borrow().clone()
+    }
+
+    /// Records the kind of the records of a file, unless an earlier file has set the kind.
+    pub(super) fn know_records(&self, path: &Path, kind: &'static str) {
+        let mut records = self.records.borrow_mut();
+        records.get_or_insert_with(|| (path.to_path_buf(), kind));
+    }
+
+    /// Records the checksum of a file's contents. The checksum is computed while the file is read,
+    /// because a pipe cannot be read again, and a file may change later.
     pub(super) fn keep(&self, path: &Path, contents: Checksum) {
         let mut checksums = self.checksums.borrow_mut();
         checksums.insert(path.to_path_buf(), contents);

@@ -1,0 +1,160 @@
+//! Checks for rows that repeat other rows: test rows that are training rows, and training rows that repeat earlier ones.
+
+use super::Column;
+use super::columns::{different, distinct};
+use crate::diagnostics::data as codes;
+use bnnc_abi::data::{Contents, DataSpec};
+use bnnc_abi::manifest::{DataSource, InferenceBlock};
+use bnnc_base::checksum::Checksum;
+use bnnc_base::diagnostic::Diagnostic;
+use bnnc_data::{Dataset, Rows};
+use std::collections::{HashMap, HashSet};
+use std::hash::{DefaultHasher, Hasher};
+
+/// With fewer rows than this, a pattern of whole numbers may be due to chance.
+const LEAST: usize = 20;
+
+/// Rows of an array are compared as a whole if they have at least this number of elements. The elements of an image have few different values, but
+/// two different images hardly ever agree in all of them.
+const WIDE: usize = 16;
+
+/// Returns whether the only input of the model is the array of an image format or of NumPy. Its elements are not columns with meanings of their own.
+pub(super) fn is_array(infer: &InferenceBlock, spec: &DataSpec, dataset: &Dataset) -> bool {
+    let is_output = |port: &str| infer.outputs.iter().any(|output| output.name == port);
+    let mut inputs = infer.bindings.iter().filter(|binding| !is_output(&binding.port));
+    let are_arrays = inputs.all(|binding| matches!(binding.from, DataSource::Inputs));
+    are_arrays && spec.format.contents() == Contents::Pair && dataset.train.width >= WIDE
+}
+
+/// Returns the warnings about copies among the rows of an array: one if at least a tenth of the test rows are training rows, and one if at least a
+/// tenth of the training rows repeat an earlier row. Copies have the same target. Rows with few different inputs, such as a grid of points that is
+/// measured several times, are not compared.
+pub(super) fn of_arrays(dataset: &Dataset, targets: &[&Column]) -> Vec<Diagnostic> {
+    let (train, test) = (&dataset.train, &dataset.test);
+    let has_rows = |column: &&Column| column.train.len() == train.count && column.test.len() == test.count;
+    let is_varied = || 2 * different(keys(train, &[])) >= train.count;
+    if targets.is_empty() || !targets.iter().all(has_rows) || !is_varied() {
+        return Vec::new();
+    }
+    let values = |of: fn(&Column) -> &[f64]| targets.iter().map(|column| of(column)).collect::<Vec<_>>();
+    let (mut known, mut repeats) = (HashSet::new(), Vec::new());
+    for (row, key) in keys(train, &values(|column| &column.train))
+        .into_iter()
+        .enumerate()
+    {
+        if !known.insert(key) {
+            repeats.push(row);
+        }
+    }
+    let tests = keys(test, &values(|column| &column.test)).into_iter().enumerate();
+    let copied: Vec<usize> = tests
+        .filter_map(|(row, key)| known.contains(&key).then_some(row))
+        .collect();
+    let mut found = Vec::new();
+    if train.count >= LEAST && 10 * repeats.len() >= train.count {
+        let example = place(train, repeats[0]);
+        found.push(codes::repeated_training_rows(
+            repeats.len(),
+            train.count,
+            Some(&example),
+        ));
+    }
+    found.extend(tested(&copied, test));
+    found
+}
+
+/// Returns one number per row, which is the same for rows with the same inputs and the same `targets`. The probability that two of a million different
+/// rows have the same number is 3e-8.
+fn keys(rows: &Rows, targets: &[&[f64]]) -> Vec<u64> {
+    let key = |row: usize| {
+        let mut hash = DefaultHasher::new();
+        let targets = targets.iter().map(|target| &target[row]);
+        for value in rows.input(row).iter().chain(targets) {
+            hash.write_u64(value.to_bits());
+        }
+        hash.finish()
+    };
+    (0..rows.count).map(key).collect()
+}
+
+/// Returns the warnings about copies among rows that consist of columns. `reals` are the continuous targets.
+pub(super) fn of_columns(
+    (inputs, targets): (&[Column], &[&Column]),
+    reals: &[&Column],
+    test: &Rows,
+) -> Vec<Diagnostic> {
+    let repeated = repeated(inputs, reals);
+    repeated
+        .into_iter()
+        .chain(copies(inputs, targets, test))
+        .collect()
+}
+
+/// Returns a warning if at least a third of the training rows equal an earlier row in inputs and target, and if the number of equal rows is
+/// larger than chance would produce among rounded values.
+fn repeated(inputs: &[Column], targets: &[&Column]) -> Option<Diagnostic> {
+    let inputs: Vec<&Column> = inputs.iter().collect();
+    let rows = inputs.iter().chain(targets).next()?.train.len();
+    if inputs
+        .iter()
+        .chain(targets)
+        .any(|column| column.train.len() != rows)
+    {
+        return None;
+    }
+    let all: Vec<&Column> = inputs.iter().chain(targets).copied().collect();
+    let once = kinds(&all, rows);
+    let is_repeated = rows >= LEAST && 3 * (rows - once) >= rows;
+    let is_more = || {
+        // The number of different rows that is expected if every row is drawn uniformly from all pairs of an input and a target.
+        let pairs = kinds(&inputs, rows) as f64 * kinds(targets, rows) as f64;
+        let by_chance = -pairs * (-(rows as f64) / pairs).exp_m1();
+        (once as f64) < 0.75 * by_chance
+    };
+    (is_repeated && is_more()).then(|| codes::repeated_training_rows(rows - once, rows, None))
+}
+
+/// Returns the number of different rows in some columns. Rows are compared by checksums. The probability that two of a million different rows
+/// have the same checksum is 3e-8.
+fn kinds(columns: &[&Column], rows: usize) -> usize {
+    let key = |at: usize| {
+        let mut checksum = Checksum::default();
+        columns
+            .iter()
+            .for_each(|column| checksum.add(&column.train[at].to_bits().to_le_bytes()));
+        checksum.value()
+    };
+    different((0..rows).map(key).collect())
+}
+
+/// Returns a warning about test rows that equal a training row in every column. The check runs only if at least one column is continuous, which
+/// means that its number of different values is more than half the number of rows.
+fn copies(inputs: &[Column], targets: &[&Column], test: &Rows) -> Option<Diagnostic> {
+    let columns: Vec<&Column> = inputs.iter().chain(targets.iter().copied()).collect();
+    let rows = columns.first()?.train.len();
+    let is_continuous = columns.iter().any(|column| 2 * distinct(&column.train) > rows);
+    if inputs.is_empty() || !is_continuous || columns.iter().any(|column| column.test.len() != test.count) {
+        return None;
+    }
+    let key = |of: &dyn Fn(&Column) -> f64| -> Vec<u64> {
+        columns.iter().map(|column| of(column).to_bits()).collect()
+    };
+    let train: HashMap<Vec<u64>, usize> = (0..rows)
+        .map(|row| (key(&|column| column.train[row]), row))
+        .collect();
+    let copied: Vec<usize> = (0..test.count)
+        .filter(|row| train.contains_key(&key(&|column| column.test[*row])))
+        .collect();
+    tested(&copied, test)
+}
+
+/// Returns the warning about the test rows `copied`, which are training rows too, if they are at least a tenth of the test rows.
+fn tested(copied: &[usize], test: &Rows) -> Option<Diagnostic> {
+    let is_reported = copied.len() >= 2 && 10 * copied.len() >= test.count;
+    is_reported.then(|| codes::repeated_rows(copied.len(), test.count, &place(test, copied[0])))
+}
+
+fn place(rows: &Rows, at: usize) -> String {
+    let (path, row) = rows.place(at);
+    format!("row {row} of {}", path.display())
+}
