@@ -14,19 +14,18 @@ pub type StateValues = HashMap<String, Vec<f64>>;
 /// state.
 pub fn start(states: &[State], seed: u64, earlier: &HashMap<String, Arc<StateValues>>) -> StateValues {
     let one = |state: &State| {
-        let taken = state
-            .from
-            .as_ref()
-            .and_then(|(infer, name)| earlier.get(infer)?.get(name).cloned());
-        (state.name.clone(), taken.unwrap_or_else(|| initial(state, seed)))
+        let start = taken(state, earlier).map_or_else(|| initial(state, seed), <[f64]>::to_vec);
+        (state.name.clone(), start)
     };
     states.iter().map(one).collect()
 }
 
-/// Returns the name of the site to which a state belongs, for example `hidden.w` for `hidden.w/loc`. Running means belong to no site: their own names are
-/// returned, which differ from the names of all sites.
-pub fn site_of(state: &str) -> &str {
-    state.rsplit_once('/').map_or(state, |(site, _)| site)
+/// Returns the values that a state takes from an earlier inference block; `None` if it does not take any, or if that block has no state of this name
+/// and size, as can happen to a running mean.
+pub fn taken<'e>(state: &State, earlier: &'e HashMap<String, Arc<StateValues>>) -> Option<&'e [f64]> {
+    let (infer, name) = state.from.as_ref()?;
+    let values = earlier.get(infer)?.get(name)?;
+    (values.len() == state.shape.count(&Sizes::default())).then_some(values)
 }
 
 fn initial(state: &State, seed: u64) -> Vec<f64> {

@@ -106,11 +106,9 @@ impl<'a> Starts<'a> {
         let Some(state) = self.infer.states.iter().find(|known| known.name == state) else {
             return false;
         };
-        let values = match &state.from {
-            Some((infer, name)) => self.earlier.get(infer).and_then(|found| found.get(name)),
-            None => self.given(member).and_then(|given| given.get(&state.name)),
-        };
-        values.is_some_and(|values| values.len() == state.shape.count(&Sizes::default()))
+        let given = || self.given(member).and_then(|given| given.get(&state.name));
+        let fits = |values: &Vec<f64>| values.len() == state.shape.count(&Sizes::default());
+        states::taken(state, &self.earlier).is_some() || given().is_some_and(fits)
     }
 
     /// Returns the given values of a member, or `None` if the states have their default starts.
@@ -124,9 +122,23 @@ impl<'a> Starts<'a> {
     pub fn of(&self, seed: u64, member: usize) -> StateValues {
         let mut start = states::start(&self.infer.states, seed, &self.earlier);
         if let Some(given) = self.given(member) {
-            warm(self.infer, &mut start, given);
+            self.warm(&mut start, given);
         }
         start
+    }
+
+    /// Copies the given values to the states with the same name and size. A state that starts from a
+    /// state of another inference block keeps its value.
+    fn warm(&self, start: &mut StateValues, given: &StateValues) {
+        let is_open = |state: &&State| states::taken(state, &self.earlier).is_none();
+        for state in self.infer.states.iter().filter(is_open) {
+            let (Some(own), Some(values)) = (start.get_mut(&state.name), given.get(&state.name)) else {
+                continue;
+            };
+            if own.len() == values.len() {
+                own.clone_from(values);
+            }
+        }
     }
 }
 
@@ -160,18 +172,5 @@ impl Starts<'_> {
             }
         }
         start
-    }
-}
-
-/// Copies the given values to the states with the same name and size. A state that starts from a
-/// state of another inference block keeps its value.
-fn warm(infer: &InferenceBlock, start: &mut StateValues, given: &StateValues) {
-    for state in infer.states.iter().filter(|state| state.from.is_none()) {
-        let (Some(own), Some(values)) = (start.get_mut(&state.name), given.get(&state.name)) else {
-            continue;
-        };
-        if own.len() == values.len() {
-            own.clone_from(values);
-        }
     }
 }

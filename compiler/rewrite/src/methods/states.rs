@@ -7,10 +7,13 @@ use crate::diagnostics::NoState;
 use crate::kl::{KlChoice, is_point};
 use bnnc_abi::laplace::{EVIDENCE_SLOPE, PRIOR_FACTOR};
 use bnnc_abi::manifest::{Init, PriorReport, SiteReport, StartSite, State};
+use bnnc_abi::names::layer_of;
 use bnnc_base::shape::{Dim, Shape};
 use bnnc_graph::dist::{Instance, Support};
 use bnnc_graph::function::{Function, Value};
-use bnnc_graph::model::{ApproximatePosterior, ElaboratedOptimiser, FamilyStart, Model, RunningMean, Site};
+use bnnc_graph::model::{
+    ApproximatePosterior, ElaboratedOptimiser, FamilyStart, Model, RunningMean, Site, SitePosterior,
+};
 use bnnc_graph::ops;
 use std::sync::Arc;
 
@@ -40,14 +43,39 @@ pub fn states(plans: &[SitePlan<'_>], optimiser: &ElaboratedOptimiser, online: b
 }
 
 /// Returns one state per running mean. Predictions read it like a parameter; a training step updates it without the optimiser.
-pub fn running(model: &Model) -> impl Iterator<Item = State> {
+pub fn running(model: &Model, posterior: &ApproximatePosterior) -> impl Iterator<Item = State> {
     model.running.iter().map(|mean| State {
         name: mean.name.to_string(),
         shape: mean.ty.shape.clone(),
         init: Init::Constant(mean.start),
         parameter: true,
         is_running_mean: true,
-        from: None,
+        from: taken_mean(&mean.name, posterior),
+    })
+}
+
+/// Returns the inference block and the state from which a running mean starts, or `None` if it has its declared start. Fixed parameters are only
+/// meaningful together with the means with which they were trained. The mean therefore comes from the block that gives the parameters of its layer.
+/// If the layer does not have fixed parameters, the mean comes from the block that gives all fixed parameters.
+fn taken_mean(mean: &str, posterior: &ApproximatePosterior) -> Option<(String, String)> {
+    let of_site = |site: &SitePosterior| {
+        site.params.iter().find_map(|param| match &param.start {
+            FamilyStart::From(infer, source) => Some((site.site.clone(), infer.clone(), source.clone())),
+            FamilyStart::Optimise(_) | FamilyStart::Fixed(_) => None,
+        })
+    };
+    let taken: Vec<(Arc<str>, Arc<str>, Arc<str>)> = posterior.sites.iter().filter_map(of_site).collect();
+    let layer = layer_of(mean)?;
+    let line = &mean[layer.len()..];
+    let of_layer = taken.iter().find_map(|(site, infer, source)| {
+        let is_own = layer_of(site) == Some(layer);
+        let source = layer_of(source).filter(|_| is_own)?;
+        Some((infer.to_string(), format!("{source}{line}")))
+    });
+    of_layer.or_else(|| {
+        let (_, first, _) = taken.first()?;
+        let is_only = taken.iter().all(|(_, infer, _)| infer == first);
+        is_only.then(|| (first.to_string(), mean.to_owned()))
     })
 }
 

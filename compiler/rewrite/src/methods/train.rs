@@ -161,7 +161,7 @@ pub fn objective(
         sites: pipeline::run(&sites, pipelines::BEFORE_LOWERING, context)?,
         states: states::states(&plans, settings.optimiser, settings.online)
             .into_iter()
-            .chain(states::running(model))
+            .chain(states::running(model, posterior))
             .collect(),
         reports,
         gradient_nodes,
