@@ -25,8 +25,7 @@ const MOST_ELEMENTS: usize = 4096;
 /// The analysis ignores a sum with more terms than this. The checks of columns compare at most this number of terms.
 const MOST_TERMS: usize = 64;
 
-/// The analysis stops after following this number of operations, counted over all sums. An analysis of this length takes a few tenths of a
-/// second.
+/// The analysis stops after following this number of operations, counted over all sums. This takes less than a second.
 const MOST_STEPS: usize = 400_000;
 
 /// An element of a parameter. If data select the element along an axis, the index along this axis is 0. `selected_by` is then the value with
@@ -38,8 +37,7 @@ struct Coefficient {
     index: Vec<usize>,
 }
 
-/// The terms of a sum. Each term has a coefficient, and the formula of the factor that multiplies this coefficient. `None` stands for a
-/// factor without a formula.
+/// The terms of a sum: each coefficient with the formula of its factor, or with `None` if the factor does not have a formula.
 type Terms = Vec<(Coefficient, Option<ColumnFormula>)>;
 
 /// The error of an analysis that reached one of its limits, or that needs an unknown size.
@@ -64,10 +62,11 @@ pub fn design(model: &Model) -> Design {
     // Parameters declared `local` are left out, because each example has its own element of them.
     let local = model.sites.iter().filter(|site| site.local);
     found.left_out.extend(local.map(|site| site.name.clone()));
-    let mut sums: Vec<Terms> = Vec::new();
+    let mut sums: Vec<(Terms, bool)> = Vec::new();
     for root in found.roots() {
+        let is_predictor = found.is_predictor(root);
         match found.sums(root) {
-            Ok(of_root) => sums.extend(of_root),
+            Ok(of_root) => sums.extend(of_root.into_iter().map(|terms| (terms, is_predictor))),
             Err(TooLong) => found.leave_out(root),
         }
     }
@@ -167,7 +166,24 @@ impl Linear<'_> {
         roots.into_iter().collect()
     }
 
-    /// If a root is linear in a parameter, marks this parameter as left out.
+    /// Returns whether observations depend on a root only through operations without further parameters.
+    fn is_predictor(&self, root: Value) -> bool {
+        let mut reached = vec![false; self.function.nodes.len()];
+        reached[root.index()] = true;
+        for user in self.function.nodes.ids().filter(|user| self.used[user.index()]) {
+            let args = self.function.args(user);
+            if self.is(user, &[&ops::observe::OBSERVE]) || !args.iter().any(|arg| reached[arg.index()]) {
+                continue;
+            }
+            if args.iter().any(|arg| self.depends(*arg) && !reached[arg.index()]) {
+                return false;
+            }
+            reached[user.index()] = true;
+        }
+        true
+    }
+
+    /// Marks all parameters in which a root is linear as left out.
     fn leave_out(&mut self, root: Value) {
         let (mut open, mut seen) = (vec![root], HashSet::from([root]));
         while let Some(value) = open.pop() {
@@ -387,11 +403,11 @@ impl Linear<'_> {
         (terms.len() <= MOST_TERMS).then_some(()).ok_or(TooLong)
     }
 
-    /// Drops the terms of parameters that are left out. Also drops a sum whose coefficients do not occur in any other sum. This applies only
-    /// if the sum has a single term, or the same factors as an earlier sum.
-    fn finish(mut self, sums: Vec<Terms>) -> Design {
+    /// Drops the terms of parameters that are left out. Also drops a sum whose coefficients do not occur in any other sum, if the sum has only
+    /// one term or has the same factors as an earlier sum.
+    fn finish(mut self, sums: Vec<(Terms, bool)>) -> Design {
         let mut selected: HashMap<&Arc<str>, HashSet<Option<Value>>> = HashMap::new();
-        let all = sums.iter().flatten();
+        let all = sums.iter().flat_map(|(terms, _)| terms);
         all.for_each(|(one, _)| {
             selected.entry(&one.site).or_default().insert(one.selected_by);
         });
@@ -400,17 +416,17 @@ impl Linear<'_> {
         let mixed = selected.into_iter().filter(|(_, by)| by.len() > 1);
         self.left_out.extend(mixed.map(|(site, _)| site.clone()));
         let mut uses: HashMap<Coefficient, usize> = HashMap::new();
-        let kept: Vec<Vec<(Coefficient, ColumnFormula)>> = sums
+        let kept: Vec<(Vec<(Coefficient, ColumnFormula)>, bool)> = sums
             .into_iter()
-            .map(|terms| {
+            .map(|(terms, is_predictor)| {
                 let kept = terms
                     .into_iter()
                     .filter(|(one, _)| !self.left_out.contains(&one.site));
-                kept.filter_map(|(one, formula)| Some((one, unsigned(formula?))))
-                    .collect()
+                let kept = kept.filter_map(|(one, formula)| Some((one, unsigned(formula?))));
+                (kept.collect(), is_predictor)
             })
             .collect();
-        let all = kept.iter().flatten();
+        let all = kept.iter().flat_map(|(terms, _)| terms);
         all.for_each(|(one, _)| *uses.entry(one.clone()).or_default() += 1);
         let mut design = Design {
             ports: self.ports,
@@ -418,7 +434,7 @@ impl Linear<'_> {
         };
         let mut ids: HashMap<Coefficient, usize> = HashMap::new();
         let mut private: Vec<Vec<ColumnFormula>> = Vec::new();
-        for terms in kept {
+        for (terms, is_predictor) in kept {
             if terms.iter().all(|(one, _)| uses[one] == 1) {
                 let formulas: Vec<ColumnFormula> = terms.iter().map(|(_, formula)| formula.clone()).collect();
                 if formulas.len() < 2 || private.contains(&formulas) {
@@ -435,7 +451,7 @@ impl Linear<'_> {
                 LinearTerm { coefficient, column }
             });
             let terms = terms.collect();
-            design.sums.push(LinearSum { terms });
+            design.sums.push(LinearSum { terms, is_predictor });
         }
         design
     }

@@ -26,6 +26,9 @@ pub struct Design {
 pub struct LinearSum {
     /// The terms; each coefficient occurs once.
     pub terms: Vec<LinearTerm>,
+    /// True if the sum is a linear predictor: the distribution of an output depends on it through scalar functions without further parameters. False
+    /// for the sums in the hidden layers of a network.
+    pub is_predictor: bool,
 }
 
 /// A coefficient and its column.

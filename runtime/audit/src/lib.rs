@@ -3,9 +3,11 @@
 //! Every check is exact or has a wide margin, so that sound data pass it. Every check takes one pass over the rows.
 
 mod centre;
+mod coefficients;
 mod collapse;
 mod collinear;
 mod columns;
+mod combination;
 mod constant;
 mod copies;
 pub mod diagnostics;

@@ -137,7 +137,7 @@ pub fn far_from_zero(infer: &InferenceBlock, dataset: &Dataset) -> Option<Diagno
 /// parameters.
 pub(super) fn is_independent(infer: &InferenceBlock, site: &str) -> bool {
     let report = infer.reports.iter().find(|report| report.name == site);
-    report.is_some_and(|report| report.has_deviation && !report.is_point)
+    report.is_some_and(|report| report.is_factorised && !report.is_point && report.family != "fixed")
 }
 
 /// Returns whether a model reads all inputs of the data as one array.

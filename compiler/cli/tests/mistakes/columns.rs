@@ -52,6 +52,29 @@ fn of_series(item: &str) -> String {
     format!("{item}\n{SERIES}")
 }
 
+/// `GroupNorm` subtracts the mean of the units of a group, so that only differences of their weights matter. Leaving out an input does not change that.
+#[test]
+fn units_that_are_normalised_together_are_not_collinear_inputs() {
+    let program = "
+        data d = csv(\"d.csv\")
+        model M(x: real[2]) -> y: real {
+          hidden = Dense(4)
+          norm = GroupNorm(2)
+          out = Dense(1)
+          sigma: positive ~ HalfNormal(5)
+          y ~ Normal(out(tanh(flatten(norm(reshape(hidden(x), 4, 1, 1)))))[0], sigma)
+        }
+        infer fit = map(M, d) { steps = 200 }";
+    for (second, is_collinear) in [
+        (with("z", |row, _| normal(7, 60)[row]), false),
+        (with("z", |_, x| 2.0 * x), true),
+    ] {
+        let (status, text) = Folder::of(&[("d.csv", second)], program).bnnc(&["run", "program.bnn"]);
+        assert_eq!(status, Some(0), "{text}");
+        assert_eq!(text.contains("E0642"), is_collinear, "{text}");
+    }
+}
+
 mistakes! {
     a_series_in_no_order: ["E0583"], [("d.csv", series(&shuffled(80), |t| t.to_string()))],
         &of_series("data d = csv(\"d.csv\") { target = y }");

@@ -80,6 +80,43 @@ fn shares() -> String {
     ])
 }
 
+/// Narrow priors leave hardly any posterior correlation. A joint family represents it. In a network, it does not determine the predictions.
+#[test]
+fn correlated_inputs_that_do_no_harm_are_not_reported() {
+    let line = |prior: &str, family: &str| {
+        format!(
+            "data d = csv(\"d.csv\") {{ target = y }}
+            model M(x: real[2]) -> y: real {{
+              k ~ Normal(0, 20)
+              w: real[2] ~ {prior}
+              sigma: positive ~ HalfNormal(5)
+              y ~ Normal(k + dot(w, x), sigma)
+            }}
+            posterior Q of M {{ k ~ Normal()\n w ~ {family}()\n sigma ~ LogNormal() }}
+            infer fit = vi(Q, d) {{ steps = 500 }}"
+        )
+    };
+    let network = "data d = csv(\"d.csv\") { target = y }
+        model M(x: real[2]) -> y: real {
+          h = Dense(4)
+          out = Dense(1)
+          sigma: positive ~ HalfNormal(5)
+          y ~ Normal(out(tanh(h(x)))[0], sigma)
+        }
+        posterior Q of M { h.*, out.* ~ Normal()\n sigma ~ LogNormal() }
+        infer fit = vi(Q, d) { steps = 500 }";
+    for program in [
+        line("Normal(0, 0.01)", "Normal"),
+        line("Normal(0, 5)", "FullRankNormal"),
+        network.to_owned(),
+    ] {
+        let folder = crate::Folder::of(&[("d.csv", correlated())], &program);
+        let (status, text) = folder.bnnc(&["run", "program.bnn"]);
+        assert_eq!(status, Some(0), "{text}");
+        assert!(!text.contains("E0674"), "{text}");
+    }
+}
+
 mistakes! {
     a_variance_for_a_standard_deviation: ["E0274"], [("d.csv", line(60, 0.5))], "
         data d = csv(\"d.csv\")
@@ -235,6 +272,49 @@ mistakes! {
         posterior Q of M {
           k, p, q ~ Normal()
           sigma ~ LogNormal()
+        }
+        infer fit = vi(Q, d)";
+
+    independent_families_for_the_inputs_of_a_layer: ["E0674"], [("d.csv", correlated())], "
+        data d = csv(\"d.csv\") { target = y }
+        model M(x: real[2]) -> y: real {
+          out = Dense(1, prior = Normal(0, 5))
+          sigma: positive ~ HalfNormal(5)
+          y ~ Normal(out(x)[0], sigma)
+        }
+        posterior Q of M {
+          out.* ~ Normal()
+          sigma ~ LogNormal()
+        }
+        infer fit = vi(Q, d)";
+
+    a_radial_family_for_correlated_inputs: ["E0674"], [("d.csv", correlated())], "
+        data d = csv(\"d.csv\") { target = y }
+        model M(x: real[2]) -> y: real {
+          k ~ Normal(0, 20)
+          w: real[2] ~ Normal(0, 5)
+          sigma: positive ~ HalfNormal(5)
+          y ~ Normal(k + dot(w, x), sigma)
+        }
+        posterior Q of M {
+          k ~ Normal()
+          w ~ Radial(scale = 0.1)
+          sigma ~ LogNormal()
+        }
+        infer fit = vi(Q, d)";
+
+    a_positive_family_for_correlated_inputs: ["E0674"], [("d.csv", correlated())], "
+        data d = csv(\"d.csv\") { target = y }
+        model M(a: real, b: real) -> y: real {
+          k ~ Normal(0, 20)
+          p: positive ~ HalfNormal(5)
+          q: positive ~ HalfNormal(5)
+          sigma: positive ~ HalfNormal(5)
+          y ~ Normal(k + p * a + q * b, sigma)
+        }
+        posterior Q of M {
+          k ~ Normal()
+          p, q, sigma ~ LogNormal()
         }
         infer fit = vi(Q, d)";
 

@@ -145,6 +145,16 @@ fn different_images_are_not_copies() {
     assert!(!text.contains("E0556") && !text.contains("E0644"), "{text}");
 }
 
+/// A standardised constant is zero in the model, so that it does not duplicate the intercept. It has one warning.
+#[test]
+fn a_standardised_constant_is_not_also_collinear() {
+    let table = csv(&[("x", normal(1, 40)), ("one", vec![7.0; 40]), ("y", normal(2, 40))]);
+    let program = regression("data d = csv(\"d.csv\") { standardise = [inputs] }");
+    let (status, text) = Folder::of(&[("d.csv", table)], &program).bnnc(&["run", "program.bnn"]);
+    assert_eq!(status, Some(0), "{text}");
+    assert!(text.contains("E0430") && !text.contains("E0642"), "{text}");
+}
+
 mistakes! {
     the_same_images_in_training_and_test: ["E0556"], {
         let [x, y] = idx(["x.idx", "y.idx"], &(0..30).collect::<Vec<_>>());

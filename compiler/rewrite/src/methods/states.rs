@@ -196,6 +196,7 @@ pub fn reports(plans: &[SitePlan<'_>], choices: &[KlChoice], likelihood: &[Strin
             family: plan.posterior.family.name.to_string(),
             is_point: is_point(plan.posterior),
             has_deviation: has_deviation(&plan.posterior.family),
+            is_factorised: is_factorised(&plan.posterior.family),
             kl: kl.clone(),
             likelihood: likelihood.get(at).cloned().unwrap_or_default(),
             prior: match members.is_empty() {
@@ -206,6 +207,13 @@ pub fn reports(plans: &[SitePlan<'_>], choices: &[KlChoice], likelihood: &[Strin
         sites.iter().map(report).collect::<Vec<_>>()
     };
     plans.iter().enumerate().flat_map(of).collect()
+}
+
+/// Returns whether the elements of a family are uncorrelated. A joint family whose parameters have one number per element, such as `Radial`, scales
+/// and shifts a fixed distribution element by element. Correlations need further parameters, such as a matrix.
+fn is_factorised(family: &Instance) -> bool {
+    let mut params = family.params.iter();
+    family.elementwise || params.all(|(_, ty)| ty.shape == family.value.shape)
 }
 
 /// Returns whether the variance of a family is the square of its parameter `scale`.

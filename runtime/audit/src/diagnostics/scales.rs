@@ -54,8 +54,9 @@ pub(super) static CORRELATED: Code = Code {
     title: "a factorised family ignores the correlation of coefficients",
     explain: "If columns of a linear predictor are correlated, their coefficients are correlated in the posterior. A variational \
               family with independent elements cannot represent that, so the standard deviations of the coefficients come out \
-              too small. The number in the message is the square root of the variance inflation factor of the column. It holds \
-              for a Normal likelihood and wide priors; narrow priors reduce it. The means are not affected.\n\n\
+              too small. The number in the message is the square root of the variance inflation factor, which bnnc computes from \
+              the columns, from normal priors with known scales, and from an estimate of the noise. It is exact for a Normal \
+              likelihood. The means are not affected.\n\n\
               Wrong: `k + p * height + q * weight` and `k, p, q ~ Normal()`, with heights and weights that rise together.\n\n\
               Right: use one family for the coefficients, `p, q ~ FullRankNormal()`, or use `nuts`.",
 };
@@ -73,7 +74,7 @@ pub fn correlated([column, other]: &[ColumnTerm; 2], [first, second]: [&str; 2],
     );
     warning(&CORRELATED, text)
         .note(format!(
-            "the standard deviation of the coefficient of `{}` is up to {} times too small",
+            "the standard deviation of the coefficient of `{}` is about {} times too small",
             column.text,
             short(factor)
         ))
