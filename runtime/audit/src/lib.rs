@@ -19,6 +19,7 @@ mod order;
 mod orthogonal;
 mod relation;
 pub mod scales;
+mod separation;
 mod targets;
 
 use crate::diagnostics::data as codes;
@@ -31,6 +32,7 @@ pub use centre::worse_than_centre;
 pub use collapse::collapsed;
 pub use constant::ignored_inputs;
 pub use found::{conflicts, unbounded};
+pub use separation::separated;
 use std::collections::{BTreeSet, HashSet};
 
 /// If the inputs have more cells than this, columns are not examined. In such large data, for example images, a single column has little meaning.

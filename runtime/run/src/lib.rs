@@ -275,16 +275,20 @@ impl Run<'_> {
         let mut warnings = scales::stuck(infer, outcome);
         warnings.extend(bnnc_audit::conflicts(infer, outcome, is_converged));
         if let Some(last) = outcome.splits.last() {
-            warnings.extend(bnnc_audit::unbounded(
-                infer,
-                &*last.found,
-                &outcome.dataset,
-                &self.context,
-            )?);
+            let (found, dataset) = (&*last.found, &*outcome.dataset);
+            let mut unbounded = bnnc_audit::unbounded(infer, found, dataset, &self.context)?;
+            if unbounded.is_none() {
+                unbounded = bnnc_audit::separated(infer, found, dataset, &self.context)?;
+            }
+            let is_bounded = unbounded.is_none();
+            warnings.extend(unbounded);
             let what = (&*outcome.dataset, &self.context);
             warnings.extend(bnnc_audit::ignored_inputs(infer, &*last.found, what)?);
             warnings.extend(bnnc_audit::collapsed(infer, &*last.found, what)?);
-            warnings.extend(bnnc_audit::worse_than_centre(infer, outcome, &self.context)?);
+            // Where there is no maximum, a Gaussian around one predicts badly for the same reason.
+            if is_bounded {
+                warnings.extend(bnnc_audit::worse_than_centre(infer, outcome, &self.context)?);
+            }
         }
         Ok(warnings)
     }

@@ -36,6 +36,31 @@ fn incomes() -> String {
     csv(&[("x", x), ("y", y)])
 }
 
+/// Narrow priors bound the coefficients of separated classes, and wide priors do not matter for classes that overlap.
+#[test]
+fn proper_priors_with_a_maximum_are_not_reported() {
+    for (table, prior) in [
+        (separable(), "Normal(0, 2.5)"),
+        (crate::tables::votes(40), "Normal(0, 1000)"),
+    ] {
+        for method in ["map", "laplace"] {
+            let program = format!(
+                "data d = csv(\"d.csv\")
+                model M(x: real) -> y: bool {{
+                  a ~ {prior}
+                  b ~ {prior}
+                  y ~ Bernoulli(a + b * x)
+                }}
+                infer fit = {method}(M, d)"
+            );
+            let (status, text) =
+                crate::Folder::of(&[("d.csv", table.clone())], &program).bnnc(&["run", "program.bnn"]);
+            assert_eq!(status, Some(0), "{text}");
+            assert!(!text.contains("E0646"), "{text}");
+        }
+    }
+}
+
 mistakes! {
     flat_priors_on_separable_classes: ["E0521", "E0520"], [("d.csv", separable())], "
         data d = csv(\"d.csv\")
@@ -220,6 +245,27 @@ mistakes! {
           a ~ Flat
           b ~ Flat
           y ~ Bernoulli(a + b * x)
+        }
+        infer fit = map(M, d)";
+
+    very_wide_priors_on_separable_classes_under_laplace: ["E0646"], [("d.csv", separable())], "
+        data d = csv(\"d.csv\")
+        model M(x: real) -> y: bool {
+          a ~ Normal(0, 1000)
+          b ~ Normal(0, 1000)
+          y ~ Bernoulli(a + b * x)
+        }
+        infer fit = laplace(M, d)";
+
+    a_wide_prior_of_a_level_with_only_one_class: ["E0646"], [("d.csv", {
+        let rows = (0..40).map(|row| format!("{},{}\n", row % 2, u8::from(row % 2 == 1 || row % 3 == 0)));
+        std::iter::once("treated,y\n".to_owned()).chain(rows).collect::<String>()
+    })], "
+        data d = csv(\"d.csv\")
+        model M(treated: real) -> y: bool {
+          a ~ Normal(0, 100)
+          b ~ Normal(0, 1000)
+          y ~ Bernoulli(a + b * treated)
         }
         infer fit = map(M, d)";
 

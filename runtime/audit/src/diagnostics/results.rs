@@ -41,12 +41,15 @@ pub(super) static PRIOR_CONFLICT: Code = Code {
 
 pub(super) static NO_FINITE_MAXIMUM: Code = Code {
     id: "E0646",
-    title: "flat priors that leave no maximum",
-    explain: "`map` and `laplace` look for the maximum of the posterior. Here some parameters have the prior `Flat`, and the likelihood does \
-              not fall when they are made ten and a hundred times as large. A maximum therefore does not exist. The estimate is merely the \
-              point where the training stopped, and standard deviations are meaningless. The usual reason is that the inputs separate the \
-              classes (complete separation).\n\n\
-              Wrong: `b ~ Flat` and `y ~ Bernoulli(b * x)` where `y` is true exactly if `x` is positive.\n\n\
+    title: "flat or very wide priors that leave no maximum",
+    explain: "`map` and `laplace` look for the maximum of the posterior. Here some parameters have the prior `Flat`, and the \
+              likelihood does not fall when they are made ten and a hundred times as large: there is no maximum. The \
+              estimate is merely the point where the training stopped, and standard deviations are meaningless. A very wide \
+              prior has the same effect: there is a maximum, but it only depends on the width of the prior, and the posterior \
+              is many times wider than the curvature at the maximum suggests. The usual \
+              reason is that the inputs separate the classes (complete or quasi-complete separation).\n\n\
+              Wrong: `b ~ Flat` or `b ~ Normal(0, 1000)`, and `y ~ Bernoulli(b * x)` where `y` is true exactly if `x` is \
+              positive.\n\n\
               Right: `b ~ Normal(0, 2.5)`.",
 };
 
@@ -314,6 +317,23 @@ pub fn no_finite_maximum(infer: &str, parameters: &[&str]) -> Diagnostic {
     data_warning(&NO_FINITE_MAXIMUM, text)
         .note("estimates and standard deviations only describe the point where the training stopped")
         .help("give these parameters proper priors, such as `Normal(0, 2.5)`")
+}
+
+/// Returns the warning that the likelihood rises with the values of some parameters forever, and that their priors are too wide to bound them.
+pub fn bounded_by_wide_priors(infer: &str, elements: &[String]) -> Diagnostic {
+    let names: Vec<String> = elements.iter().take(3).map(|name| format!("`{name}`")).collect();
+    let more = match elements.len() {
+        0..=3 => String::new(),
+        count => format!(" and {} more", count - 3),
+    };
+    let text = format!(
+        "the maximum of `{infer}` depends only on its wide priors: the likelihood does not fall, however large the values of {}{more} become",
+        names.join(", ")
+    );
+    data_warning(&NO_FINITE_MAXIMUM, text)
+        .note("the posterior is many times wider than the curvature at the maximum suggests")
+        .help("use narrower priors, such as `Normal(0, 2.5)` for standardised inputs")
+        .help("or use `nuts`, which does not need a maximum")
 }
 
 pub(super) static WORSE_THAN_CENTRE: Code = Code {

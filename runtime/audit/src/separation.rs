@@ -1,0 +1,143 @@
+//! Checks for maxima that exist only because of very wide priors, as in a logistic regression whose inputs separate the classes.
+
+use crate::diagnostics::results as codes;
+use bnnc_abi::manifest::{InferenceBlock, SiteReport};
+use bnnc_base::diagnostic::Diagnostic;
+use bnnc_base::shape::Sizes;
+use bnnc_base::support::Support;
+use bnnc_core::context::{Context, Stop};
+use bnnc_core::predict::Predictor;
+use bnnc_core::states::StateValues;
+use bnnc_data::Dataset;
+use bnnc_inference::posterior::Posterior;
+use std::collections::HashSet;
+
+/// The factors by which coefficients are multiplied. If the classes are separated, the likelihood rises with every factor. If they are not, it falls
+/// at one of them.
+const FACTORS: [f64; 4] = [3.0, 30.0, 300.0, 3000.0];
+
+/// A prior counts as too wide if the log density of all multiplied coefficients falls by less than this number of nats at the first factor.
+const FALL: f64 = 1.0;
+
+/// The likelihood can hardly rise above that of the maximum if it rises by at most this number of nats. If it can rise further, the priors bound the
+/// coefficients.
+const LEFT: f64 = 0.5;
+
+/// The curvature of the log likelihood must exceed that of the log prior by this factor. Otherwise the prior determines the standard deviation of a
+/// Gaussian at the maximum, and it is about right.
+const CURVED: f64 = 3.0;
+
+/// The curvature is computed from the likelihood at factors at this distance from 1.
+const STEP: f64 = 0.1;
+
+/// The coefficients are multiplied one by one only if there are at most this number of them.
+const SINGLE: usize = 64;
+
+/// A coefficient of a linear predictor, with a normal prior.
+struct Element<'a> {
+    site: &'a SiteReport,
+    state: String,
+    at: usize,
+    /// The decrease of the log prior at the first factor.
+    fall: f64,
+    /// The curvature of the negative log prior in the factor, at 1.
+    curvature: f64,
+}
+
+/// Multiplies the coefficients of linear predictors with normal priors by large factors: all together, and one by one. Returns a warning if the likelihood of a point estimate
+/// always rises, and hardly anything else bounds the coefficients. The maximum then lies where the wide prior happens to end, and the curvature there
+/// does not describe the posterior, which is many times wider.
+///
+/// # Errors
+/// Fails if there is too little memory, or if the user interrupts the run.
+pub fn separated(
+    infer: &InferenceBlock,
+    found: &dyn Posterior,
+    dataset: &Dataset,
+    context: &Context,
+) -> Result<Option<Diagnostic>, Stop> {
+    if !found.is_maximum() || found.is_interrupted() {
+        return Ok(None);
+    }
+    let point = found.point();
+    let all = elements(infer, point);
+    let mut directions: Vec<Vec<&Element<'_>>> = vec![all.iter().collect()];
+    if all.len() <= SINGLE {
+        directions.extend(all.iter().map(|element| vec![element]));
+    }
+    let is_free = |elements: &Vec<&Element<'_>>| {
+        let fall: f64 = elements.iter().map(|element| element.fall).sum();
+        !elements.is_empty() && fall < FALL
+    };
+    directions.retain(is_free);
+    if directions.is_empty() {
+        return Ok(None);
+    }
+    let mut predictor = Predictor::new(infer, &dataset.train, dataset, 1, context)?;
+    let mut likelihood = |elements: &[&Element<'_>], factor: f64| -> Result<f64, Stop> {
+        let mut scaled: StateValues = (**point).clone();
+        for element in elements {
+            let values = scaled.entry(element.state.clone()).or_default();
+            values[element.at] *= factor;
+        }
+        predictor.set_parameters(&scaled)?;
+        Ok(predictor.log_likelihood()?)
+    };
+    let here = likelihood(&[], 1.0)?;
+    for elements in directions {
+        let mut last = here;
+        let mut rises = true;
+        for factor in FACTORS {
+            let next = likelihood(&elements, factor)?;
+            let is_first = factor == FACTORS[0];
+            rises = if is_first { next > last } else { next >= last };
+            if !rises {
+                break;
+            }
+            last = next;
+        }
+        if !rises || last - here >= LEFT {
+            continue;
+        }
+        let beside = likelihood(&elements, 1.0 + STEP)? + likelihood(&elements, 1.0 - STEP)?;
+        let curvature = (2.0 * here - beside) / STEP.powi(2);
+        let of_priors: f64 = elements.iter().map(|element| element.curvature).sum();
+        if curvature > CURVED * of_priors {
+            let name = |element: &&Element<'_>| {
+                let shape = element.site.shape.resolve(&Sizes::default());
+                infer.names.element(&element.site.name, &shape, element.at)
+            };
+            let names: Vec<String> = elements.iter().map(name).collect();
+            return Ok(Some(codes::bounded_by_wide_priors(&infer.name, &names)));
+        }
+    }
+    Ok(None)
+}
+
+/// Returns the elements of the coefficients on the reals whose priors are known.
+fn elements<'a>(infer: &'a InferenceBlock, point: &StateValues) -> Vec<Element<'a>> {
+    let design = &infer.design;
+    let predictors = design.sums.iter().filter(|sum| sum.is_predictor);
+    let terms = predictors.flat_map(|sum| &sum.terms);
+    let coefficients: HashSet<&String> = terms.map(|term| &design.coefficients[term.coefficient]).collect();
+    let is_open = |site: &&SiteReport| {
+        coefficients.contains(&site.name) && site.prior.support == Support::Real && site.family != "fixed"
+    };
+    let of_site = |site: &'a SiteReport| {
+        let state = format!("{}/loc", site.name);
+        let values = point.get(&state).cloned().unwrap_or_default();
+        let element = move |(at, value): (usize, f64)| {
+            let (mean, sd) = site.prior.normal(at)?;
+            let square = |value: f64| 0.5 * ((value - mean) / sd).powi(2);
+            Some(Element {
+                site,
+                state: state.clone(),
+                at,
+                fall: square(FACTORS[0] * value) - square(value),
+                curvature: (value / sd).powi(2),
+            })
+        };
+        values.into_iter().enumerate().filter_map(element)
+    };
+    infer.reports.iter().filter(is_open).flat_map(of_site).collect()
+}
