@@ -2,6 +2,7 @@
 
 pub mod compare;
 pub mod draws;
+pub(crate) mod endless;
 pub mod new_levels;
 pub mod observed;
 pub(crate) mod running;
@@ -211,6 +212,7 @@ static OWN: &[&Code] = &[
     &compare::METRIC_DOES_NOT_APPLY,
     &new_levels::NO_NEW_LEVELS,
     &draws::NO_DRAWS,
+    &endless::ENDLESS_STEPS,
 ];
 
 /// Returns every code that this crate and the crates below it can raise, sorted.

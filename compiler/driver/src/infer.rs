@@ -63,6 +63,7 @@ impl<'a> Compilation<'a> {
             InferenceTarget::Model(_) => elaborate::posterior::point(module, &model, self.item.span)?,
         };
         let optimiser = self.optimiser()?;
+        self.steps_end(&optimiser)?;
         let vi: Option<ViOptions> = self.options_if()?;
         let apart = vi.as_ref().map_or_else(Vec::new, ViOptions::rows_apart);
         self.keeps_means(&model, &apart)?;

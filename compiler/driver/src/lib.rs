@@ -10,6 +10,7 @@ mod densities;
 mod design;
 pub mod diagnostics;
 pub mod emit;
+mod endless;
 mod failure;
 pub mod infer;
 mod intercepts;

@@ -285,6 +285,43 @@ impl RateSchedule {
         }
     }
 
+    /// Returns whether the schedule has times in the unit of the length of the training.
+    pub fn has_times(&self) -> bool {
+        match self {
+            RateSchedule::Steps { .. } | RateSchedule::Swa { .. } | RateSchedule::Warmup { .. } => true,
+            RateSchedule::Constant
+            | RateSchedule::Cosine
+            | RateSchedule::Cooldown
+            | RateSchedule::Linear
+            | RateSchedule::Step { .. } => false,
+        }
+    }
+
+    /// Returns the last time that the schedule names, if a training of this length ends before it. The end of the fall of `swa` is at nine tenths
+    /// of its `start`.
+    pub fn unreached(&self, length: f64) -> Option<f64> {
+        let (time, is_reached) = match self {
+            RateSchedule::Steps { milestones, .. } => {
+                let last = milestones.last().copied()?;
+                (last, last < length)
+            }
+            RateSchedule::Swa { start, .. } => (*start, 0.9 * start < length),
+            RateSchedule::Warmup { length: rise, then } => {
+                return if *rise > length {
+                    Some(*rise)
+                } else {
+                    then.unreached(length)
+                };
+            }
+            RateSchedule::Constant
+            | RateSchedule::Cosine
+            | RateSchedule::Cooldown
+            | RateSchedule::Linear
+            | RateSchedule::Step { .. } => return None,
+        };
+        (!is_reached).then_some(time)
+    }
+
     /// Returns the factor on the learning rate after a fraction `done` of a training of this length.
     fn factor(&self, done: f64, length: f64) -> f64 {
         let cosine = |done: f64| 0.5 * (1.0 + (std::f64::consts::PI * done).cos());
@@ -334,6 +371,11 @@ impl<'a> RatePlan<'a> {
         RatePlan { schedule, length }
     }
 
+    /// Returns the last time of the schedule if the training ends before it.
+    pub fn unreached(self) -> Option<f64> {
+        self.schedule.unreached(self.length)
+    }
+
     /// Returns the factor on the learning rate after a fraction `done` of the steps.
     pub fn factor(self, done: f64) -> f64 {
         self.schedule.factor(done, self.length)
@@ -367,6 +409,31 @@ mod tests {
         };
         let found = factors(&schedule, [0.0, 149.0, 150.0, 224.0, 225.0, 299.0]);
         close(&found, &[1.0, 1.0, 0.1, 0.1, 0.01, 0.01]);
+    }
+
+    #[test]
+    fn times_after_the_end_are_found() {
+        let steps = |milestones: &[f64]| RateSchedule::Steps {
+            milestones: milestones.to_vec(),
+            factor: 0.1,
+        };
+        let warmup = |length, then: RateSchedule| RateSchedule::Warmup {
+            length,
+            then: Box::new(then),
+        };
+        let swa = |start| RateSchedule::Swa { start, last: 0.2 };
+        for (schedule, expected) in [
+            (steps(&[150.0, 299.0]), None),
+            (steps(&[150.0, 300.0]), Some(300.0)),
+            (warmup(300.0, RateSchedule::Constant), None),
+            (warmup(301.0, RateSchedule::Constant), Some(301.0)),
+            (warmup(5.0, steps(&[400.0])), Some(400.0)),
+            (swa(330.0), None),
+            (swa(340.0), Some(340.0)),
+            (RateSchedule::Cosine, None),
+        ] {
+            assert_eq!(schedule.unreached(300.0), expected, "{schedule}");
+        }
     }
 
     /// In double precision, `15 / 22 * 22` is below 15.

@@ -16,7 +16,7 @@ use bnnc_core::checkpoint::Checkpoint;
 use bnnc_core::context::{Context, Stop};
 use bnnc_core::date;
 use bnnc_core::diagnostics;
-use bnnc_core::feed::Feed;
+use bnnc_core::feed::{Feed, examples};
 use bnnc_core::interrupt::Interrupt;
 pub use bnnc_core::sources::Sources;
 use bnnc_data::{Dataset, LoadedData};
@@ -208,8 +208,10 @@ impl Run<'_> {
     /// added only once.
     fn audit(&mut self, infer: &InferenceBlock, spec: &DataSpec, dataset: &Dataset) {
         let settings = bnnc_methods::of(infer).settings();
+        let rows = examples(&infer.bindings, &dataset.train);
         for warning in settings
             .into_iter()
+            .chain(bnnc_training::report::unreached(infer, rows))
             .chain(bnnc_audit::warnings(infer, spec, dataset))
         {
             if !self.result.warnings.contains(&warning) {

@@ -2,6 +2,7 @@
 
 pub mod iterates;
 pub mod losses;
+pub mod schedule;
 
 use bnnc_base::diagnostic::Code;
 
@@ -19,4 +20,5 @@ pub static CODES: &[&Code] = &[
     &losses::NO_STREAM,
     &iterates::AGREEING_MEMBERS,
     &losses::AT_SADDLE,
+    &schedule::UNREACHED,
 ];

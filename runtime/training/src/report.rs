@@ -6,6 +6,7 @@ use super::maximum::{Descent, Runaway};
 use super::windows::{LossEstimate, Worsened};
 use super::{TrainingResult, restarts};
 use crate::diagnostics::losses::{self, RestartLosses, WarnedTraining};
+use crate::diagnostics::schedule;
 use bnnc_abi::manifest::{
     InferenceBlock, KlWeight, Length, OptimiserChoice, Output, OutputKind, Train, Training,
 };
@@ -225,6 +226,14 @@ fn unbounded_density(infer: &InferenceBlock, runaways: &[Runaway], rise: f64) ->
     losses::unbounded_density(&infer.name, (&moves.collect::<Vec<_>>(), log), rise)
 }
 
+/// Returns the warning that the training diverged, or `None` if it did not. Its parameters are then
+/// arbitrary, and other warnings about them would name consequences. `rows` is the number of training
+/// rows.
+pub fn divergence(infer: &InferenceBlock, fitted: &TrainingResult, rows: usize) -> Option<Diagnostic> {
+    let losses = diverged(infer, fitted, rows)?;
+    Some(losses::diverged(&infer.name, losses, rows))
+}
+
 /// Returns the warning that the density does not have a maximum, or that the training ended at a
 /// saddle. Methods with their own test of the maximum use it. `rows` is the number of training
 /// rows.
@@ -245,6 +254,19 @@ pub fn at_ends<'a>(
     all.map(|found| maximum_at_bound(&infer.name, &found.name, found.end))
 }
 
+/// Returns the warning that the training of an inference block on `rows` rows ends before its schedule.
+pub fn unreached(infer: &InferenceBlock, rows: usize) -> Option<Diagnostic> {
+    let options = &infer.training()?.options;
+    let time = options.rates(rows).unreached()?;
+    let schedule = options.schedule.to_string();
+    Some(schedule::unreached(
+        &infer.name,
+        &schedule,
+        time,
+        options.length(),
+    ))
+}
+
 /// Returns the warnings about the training of an inference block.
 pub fn warnings(infer: &InferenceBlock, fitted: &TrainingResult, dataset: &Dataset) -> Vec<Diagnostic> {
     let Some(train) = infer.training() else {
@@ -257,11 +279,12 @@ pub fn warnings(infer: &InferenceBlock, fitted: &TrainingResult, dataset: &Datas
         infer: &infer.name,
         longer: &longer,
         ends_at_zero: train.options.schedule.ends_at_zero(),
+        clip: train.options.clip,
         faster: faster.as_deref(),
         raw: raw.as_deref(),
     };
     let doubt = doubt(infer, fitted, rows).map(|doubt| match doubt {
-        Doubt::Diverged(first, last) => losses::diverged(trained, (first, last), rows),
+        Doubt::Diverged(first, last) => losses::diverged(&infer.name, (first, last), rows),
         Doubt::Unbounded(runaways, rise) => unbounded_density(infer, runaways, rise),
         Doubt::Worsened(Worsened { best, last }) => {
             let losses = (best.estimate.loss, last.loss);

@@ -4,7 +4,7 @@ use super::history::{History, ValidationCurve};
 use super::windows::LossWindows;
 use super::{Task, TrainingResult, Watch};
 use crate::convergence::material;
-use crate::diagnostics::losses::single_row;
+use crate::diagnostics::losses::{single_example, single_row};
 use crate::memory::validation_draws;
 use crate::step::{self, Stepper, Terms, kl_weight, training};
 use bnnc_abi::manifest::{KlWeight, Train};
@@ -137,7 +137,11 @@ impl<'a, 'w> Trainer<'a, 'w> {
         let options = &train.options;
         let batch = options.batch_of(rows);
         if train.joins_rows && (batch == 1 || rows % batch == 1) {
-            return Err(single_row(&infer.name, rows, batch).into());
+            let is_whole = rows < dataset.train.count;
+            return Err(match is_whole {
+                true => single_example(&infer.name).into(),
+                false => single_row(&infer.name, rows, batch).into(),
+            });
         }
         let mut stepper = Stepper::new(infer, rows, &start, context)?;
         drop(start);

@@ -1,8 +1,8 @@
 //! Tests warnings about runs that are too short or too coarse, or whose diagnostics depend on too
 //! few results.
 
-use crate::mistakes;
 use crate::tables::{counts, csv, each, line, normal, votes};
+use crate::{Folder, mistakes};
 
 /// Returns a table of rows around a straight line. The input has the mean 2000 and the standard
 /// deviation 5.
@@ -13,7 +13,107 @@ fn years() -> String {
     csv(&[("year", year), ("y", y)])
 }
 
+/// Returns a thousand rows with a standard deviation of 6.17 around 1, for a posterior standard deviation of 6.17 / sqrt(1000) = 0.195.
+fn spread() -> String {
+    let e = normal(3, 1000);
+    csv(&[("y", each(1000, |row| 1.0 + 6.17 * e[row]))])
+}
+
+/// Returns a program that fits the mean of [`spread`] with these options.
+fn mean(options: &str) -> String {
+    format!(
+        "data d = csv(\"d.csv\")
+        model M() -> y: real {{
+          a ~ Normal(0, 10)
+          y ~ Normal(a, 6.17)
+        }}
+        posterior Q of M {{ a ~ FullRankNormal() }}
+        infer fit = vi(Q, d) {{ {options} }}"
+    )
+}
+
+/// Returns a program that fits a line with these options.
+fn fitted(infer: &str) -> String {
+    format!(
+        "data d = csv(\"d.csv\")
+        model M(x: real) -> y: real {{
+          a ~ Normal(0, 10)
+          b ~ Normal(0, 10)
+          y ~ Normal(a + b * x, 0.5)
+        }}
+        infer fit = {infer}"
+    )
+}
+
+/// A converged scale is that of the closed form. Small batches do not keep it from converging.
+#[test]
+fn scales_that_have_grown_are_not_reported() {
+    for options in ["", "batch = 32", "optimiser = Adam(3e-3), steps = 3000"] {
+        let folder = Folder::of(&[("d.csv", spread())], &mean(options));
+        let (status, text) = folder.bnnc(&["run", "program.bnn"]);
+        assert_eq!(status, Some(0), "{text}");
+        assert!(!text.contains("E0533"), "{options}: {text}");
+        let line = text.lines().find(|line| line.starts_with("  a "));
+        let sd = line.and_then(|line| line.split_whitespace().nth(2)?.parse::<f64>().ok());
+        let exact = 6.17 / (1000.0 + 6.17_f64.powi(2) / 100.0).sqrt();
+        assert!(
+            sd.is_some_and(|sd| (sd / exact - 1.0).abs() < 0.15),
+            "{options}: {text}"
+        );
+    }
+}
+
+/// A clipped gradient is the first thing to mend in a training that did not move.
+#[test]
+fn a_tiny_limit_of_the_gradient_is_named_as_the_cause() {
+    let program = fitted("map(M, d) { steps = 2000, clip = 1e-300 }");
+    let (_, text) = Folder::of(&[("d.csv", line(60, 0.5))], &program).bnnc(&["run", "program.bnn"]);
+    assert!(
+        text.contains("E0533") && text.contains("raise `clip = 1e-300`"),
+        "{text}"
+    );
+}
+
+/// The schedule reaches its last milestone one step before the end.
+#[test]
+fn a_schedule_that_ends_with_the_training_is_not_reported() {
+    let program = fitted("map(M, d) { steps = 2000, schedule = warmup(100, steps([1000, 1999], 0.1)) }");
+    let (_, text) = Folder::of(&[("d.csv", line(60, 0.5))], &program).bnnc(&["run", "program.bnn"]);
+    assert!(!text.contains("E0721"), "{text}");
+}
+
 mistakes! {
+    a_scale_that_is_still_a_third_of_its_value: ["E0533"], [("d.csv", spread())],
+        &mean("steps = 3000, batch = 0, optimiser = SGD(1e-4)");
+
+    a_scale_that_is_still_two_thirds_of_its_value: ["E0533"], [("d.csv", spread())],
+        &mean("steps = 700, optimiser = Adam(3e-3)");
+
+    a_warmup_longer_than_the_training: ["E0721"], [("d.csv", line(60, 0.5))],
+        &fitted("map(M, d) { epochs = 500, batch = 0, schedule = warmup(1000, constant) }");
+
+    milestones_after_the_end_of_the_training: ["E0721"], [("d.csv", line(60, 0.5))],
+        &fitted("map(M, d) { steps = 5000, schedule = steps([10000, 15000], 0.1) }");
+
+    a_momentum_without_friction: ["E0722"], [("d.csv", line(60, 0.5))],
+        &fitted("map(M, d) { optimiser = Nesterov(1e-3, momentum = 1) }");
+
+    moments_that_never_move: ["E0722"], [("d.csv", line(60, 0.5))],
+        &fitted("map(M, d) { optimiser = Adam(1e-3, beta1 = 1) }");
+
+    a_normalisation_over_rows_in_a_model_of_whole_columns: ["E0538"], [("d.csv", line(60, 0.5))], "
+        data d = csv(\"d.csv\")
+        model M() -> y: real[T] {
+          w: real[2] ~ Normal(0, 1)
+          norm = BatchNorm()
+          z = flatten(norm(reshape(w, 1, 2, 1)))
+          for t in 0..T { y[t] ~ Normal(z[0], 1) }
+        }
+        infer fit = map(M, d)";
+
+    quantiles_from_five_predictions_of_members: ["E0581"], [("d.csv", line(60, 0.5))],
+        &fitted("ensemble(M, d) { members = 5, predictive_draws = 5 }");
+
     a_laplace_approximation_away_from_the_maximum: ["E0546"], [("d.csv", line(60, 0.5))], "
         data d = csv(\"d.csv\")
         model M(x: real) -> y: real {

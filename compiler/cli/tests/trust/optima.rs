@@ -145,6 +145,28 @@ infer fit = map(M, d) {{ steps = 200 }}
     }
 }
 
+/// A scale that falls from 1e32 is the end of a divergence, and does not show that the density has no maximum.
+#[test]
+fn a_search_that_diverged_is_named_alone() {
+    let program = "data d = csv(\"d.csv\")
+model M(x: real) -> y: real {
+  a ~ Normal(0, 10)
+  b ~ Normal(0, 10)
+  sigma: positive ~ HalfNormal(5)
+  y ~ Normal(a + b * x, sigma)
+}
+infer fit = laplace(M, d) { steps = 500, optimiser = Adam(100), batch = 0 }
+";
+    let trial = Trial::new()
+        .file("d.csv", format!("x,y\n{}", rows()))
+        .program(program);
+    let output = trial.bnnc("run", &[]);
+    output.assert_warning("E0533", &["`fit` diverged", "lower the rate"]);
+    for code in ["E0537", "E0546"] {
+        assert!(!output.stderr.contains(code), "{}", output.stderr);
+    }
+}
+
 /// The true slope of the line is 2. Training starts at `b = 0`, where the gradient is zero because
 /// the loss is symmetric in `b`.
 #[test]

@@ -106,7 +106,7 @@ impl Method for Ensembles<'_> {
     fn settings(&self) -> Vec<Diagnostic> {
         let is_one = self.ensemble.options.members == 1;
         let one = is_one.then(|| super::diagnostics::one_member(&self.infer.name));
-        one.into_iter().collect()
+        one.into_iter().chain(few_draws(self.infer)).collect()
     }
 
     fn program(&self) -> &Artifact {

@@ -46,6 +46,9 @@ impl Posterior for Approximated {
     }
 
     fn warnings(&self, infer: &InferenceBlock, rows: usize, _: &Dataset) -> Vec<Diagnostic> {
+        if let Some(diverged) = bnnc_training::report::divergence(infer, &self.fitted, rows) {
+            return vec![diverged];
+        }
         let mut warnings = self.warnings.clone();
         warnings.extend(bnnc_training::report::no_maximum(infer, &self.fitted, rows));
         warnings.extend(bnnc_training::report::at_ends(infer, &self.fitted));

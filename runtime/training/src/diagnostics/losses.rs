@@ -55,8 +55,10 @@ pub(super) static RESTARTS_DIFFER: Code = Code {
 pub(super) static SINGLE_ROW: Code = Code {
     id: "E0538",
     title: "a training step with a single row",
-    explain: "A model with running means, such as one with `BatchNorm`, normalises the rows of a training step together. The variance over a \
-              single row is zero or misleading, so every step needs at least two rows. This includes the last step of an epoch.\n\n\
+    explain: "A model with running means, such as one with `BatchNorm`, normalises the rows of a training step together. The \
+              variance over a single row is zero or misleading, so every step needs at least two rows, the last step of an \
+              epoch included. A model whose inputs and outputs are whole columns has a single example, however many rows the \
+              file has.\n\n\
               Wrong: `batch = 32` with 65 training rows, whose last step has one row.\n\n\
               Right: use a batch size that leaves no single row, for example `batch = 33`, or `batch = 0`, which uses all rows in each step.",
 };
@@ -75,6 +77,15 @@ pub fn single_row(infer: &str, rows: usize, batch: usize) -> Diagnostic {
         Some(size) => error.help(format!("use another batch size: `batch = {size}`")),
         None => error.help("use more training rows"),
     }
+}
+
+/// A training of a model that normalises rows together, whose inputs are whole columns. All rows are then one example.
+pub fn single_example(infer: &str) -> Diagnostic {
+    let text = format!("`{infer}` normalises the rows of a step together, but its model takes whole columns");
+    error(&SINGLE_ROW, FaultyInput::Program, text)
+        .note("a model of whole columns describes all rows at once, so each step has a single example")
+        .help("write the model for one row, such as `model M(x: real[d]) -> y: real`")
+        .help("or use a normalisation within an example, such as `LayerNorm`")
 }
 
 pub(super) static NO_STREAM: Code = Code {
@@ -116,6 +127,8 @@ pub struct WarnedTraining<'a> {
     pub longer: &'a str,
     /// True if the learning rate is zero at the end.
     pub ends_at_zero: bool,
+    /// The largest norm of the gradient, or `None` if the norm is not limited.
+    pub clip: Option<f64>,
     /// The advice to use a larger learning rate, if the present rate is small.
     pub faster: Option<&'a str>,
     /// The options of the data item that would standardise the data, if they are not standardised.
@@ -123,6 +136,14 @@ pub struct WarnedTraining<'a> {
 }
 
 impl WarnedTraining<'_> {
+    /// Returns the advice to shorten gradients less, or `None` if they are not shortened.
+    fn unclipped(&self) -> Option<String> {
+        let clip = self.clip?;
+        Some(format!(
+            "raise `clip = {clip:?}`, or leave it out: it shortens the steps"
+        ))
+    }
+
     /// Returns the advice to standardise the data, or `None` if they are standardised already.
     fn standardise(&self) -> Option<String> {
         self.raw
@@ -145,7 +166,8 @@ pub fn not_converged(trained: WarnedTraining<'_>, fall: f64, rows: usize) -> Dia
     );
     let warning = warning(&NOT_CONVERGED, text).help(format!("train for longer: `{longer}`"));
     let faster = faster.map(str::to_owned);
-    let others = faster.into_iter().chain(trained.standardise());
+    let others = trained.unclipped().into_iter().chain(faster);
+    let others = others.chain(trained.standardise());
     others.fold(warning, Diagnostic::help)
 }
 
@@ -169,7 +191,8 @@ pub fn not_at_minimum(trained: WarnedTraining<'_>, fall: f64, rows: usize) -> Di
         (false, _) => Some("let the rate fall to zero: `schedule = cooldown`".to_owned()),
     };
     let warning = warning(&NOT_CONVERGED, text).help(format!("train for longer: `{longer}`"));
-    let others = rate.into_iter().chain(trained.standardise());
+    let others = trained.unclipped().into_iter().chain(rate);
+    let others = others.chain(trained.standardise());
     others.fold(warning, Diagnostic::help)
 }
 
@@ -272,10 +295,9 @@ pub fn noisy_loss(trained: WarnedTraining<'_>, noise: f64, rows: usize) -> Diagn
 }
 
 /// A warning: the loss of a training rose from `first` to `last`, because its steps are too long.
-pub fn diverged(trained: WarnedTraining<'_>, (first, last): (f64, f64), rows: usize) -> Diagnostic {
+pub fn diverged(infer: &str, (first, last): (f64, f64), rows: usize) -> Diagnostic {
     let text = format!(
-        "`{}` diverged: its loss is {} per row at the end, and was {} at the start",
-        trained.infer,
+        "`{infer}` diverged: its loss is {} per row at the end, and was {} at the start",
         short(per_row(last, rows)),
         short(per_row(first, rows))
     );

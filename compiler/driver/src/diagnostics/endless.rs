@@ -1,0 +1,32 @@
+//! The diagnostic of optimisers whose steps do not depend on the gradient.
+
+use super::span_of;
+use bnnc_abi::manifest::Training;
+use bnnc_base::diagnostic::{Code, Diagnostic};
+use bnnc_hir::tree::InferItem;
+
+/// The steps of an optimiser never end, or are not numbers.
+pub static ENDLESS_STEPS: Code = Code {
+    id: "E0722",
+    title: "an optimiser that cannot converge",
+    explain: "The arguments of the optimiser are inside their ranges, but at an end at which it no longer works. With a momentum \
+              of 1, gradients add up forever: where the gradient is zero, the parameters move on as fast as before. With \
+              `beta1 = 1` or `beta2 = 1`, Adam divides zero by zero. bnnc tests the steps of the optimiser on a gradient that \
+              is 1 in the first iteration and 0 in the following ones.\n\n\
+              Wrong: `optimiser = Nesterov(1e-3, momentum = 1)`.\n\n\
+              Right: `optimiser = Nesterov(1e-3, momentum = 0.9)`.",
+};
+
+/// Reports an optimiser whose steps stay the same after the gradient has become zero.
+pub fn endless_steps(infer: &InferItem) -> Diagnostic {
+    let text = "the optimiser never stops: its steps stay the same where the gradient is zero";
+    Diagnostic::error(&ENDLESS_STEPS, span_of(infer, Training::optimiser()), text)
+        .help("use a momentum below 1, such as `momentum = 0.9`")
+}
+
+/// Reports an optimiser whose step is NaN or infinite for a gradient of one.
+pub fn undefined_steps(infer: &InferItem, step: f64) -> Diagnostic {
+    let text = format!("the first step of the optimiser is {step} for a gradient of 1");
+    Diagnostic::error(&ENDLESS_STEPS, span_of(infer, Training::optimiser()), text)
+        .help("use values inside the ranges of its arguments and not at their ends, such as `beta1 = 0.9`")
+}
