@@ -24,6 +24,44 @@ const FIXED: usize = 32;
 /// but this version does not. The test also covers the data that compiled code and the runtime share.
 pub const LAYOUT: u64 = 15;
 
+/// The text before the version in the mark of a runtime.
+const MARK: &str = "\0bnnc-runner ";
+
+/// Returns the number of bytes of the mark of a runtime of this version.
+pub const fn mark_bytes(version: &str) -> usize {
+    MARK.len() + version.len() + 9
+}
+
+/// Returns the mark of a runtime of this version, by which `bnnc build` recognises the runtime: a text with the version, a zero byte, and [`LAYOUT`]
+/// as a little-endian `u64`. `N` is [`mark_bytes`].
+pub const fn mark<const N: usize>(version: &str) -> [u8; N] {
+    let (text, version, layout) = (MARK.as_bytes(), version.as_bytes(), LAYOUT.to_le_bytes());
+    let mut mark = [0; N];
+    let mut at = 0;
+    while at < N {
+        let end = text.len() + version.len();
+        mark[at] = match at {
+            at if at < text.len() => text[at],
+            at if at < end => version[at - text.len()],
+            at if at == end => 0,
+            at => layout[at - end - 1],
+        };
+        at += 1;
+    }
+    mark
+}
+
+/// Returns the layout of the bundles that a runtime of this version reads; `None` if the bytes are not those of such a runtime.
+pub fn layout_of(runtime: &[u8], version: &str) -> Option<u64> {
+    // The text is assembled at run time, so that this executable does not contain it.
+    let text = [MARK, version, "\0"].concat();
+    let found = runtime
+        .windows(text.len())
+        .position(|part| part == text.as_bytes())?;
+    let layout = runtime[found + text.len()..].first_chunk()?;
+    Some(u64::from_le_bytes(*layout))
+}
+
 /// The processor that a bundle requires. The head comes first in a bundle, so that it can be read
 /// even if the machine cannot run the bundle.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

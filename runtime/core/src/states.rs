@@ -20,6 +20,12 @@ pub fn start(states: &[State], seed: u64, earlier: &HashMap<String, Arc<StateVal
     states.iter().map(one).collect()
 }
 
+/// Returns the name of the site to which a state belongs, for example `hidden.w` for `hidden.w/loc`. Running means belong to no site: their own names are
+/// returned, which differ from the names of all sites.
+pub fn site_of(state: &str) -> &str {
+    state.rsplit_once('/').map_or(state, |(site, _)| site)
+}
+
 /// Returns the values that a state takes from an earlier inference block; `None` if it does not take any, or if that block has no state of this name
 /// and size, as can happen to a running mean.
 pub fn taken<'e>(state: &State, earlier: &'e HashMap<String, Arc<StateValues>>) -> Option<&'e [f64]> {

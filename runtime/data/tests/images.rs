@@ -221,8 +221,7 @@ fn inputs_that_are_not_images_are_rejected() {
         test: Test::Fraction(0.5),
         ..spec(Format::Idx, &[&x, &y])
     };
-    let message =
-        ["E0434 x:0:0 only images can be rotated or shuffled, but the inputs have the shape [4]"];
+    let message = ["E0434 x:0:0 only images can be rotated or shuffled, but the inputs have the shape [4]"];
     assert_eq!(
         faults(&DataSpec {
             rotate: vec![10.0],
@@ -318,7 +317,9 @@ fn only_images_have_channels() {
     let folder = Folder::new();
     assert_eq!(
         faults(&colours(&folder, "(rows, 4)")),
-        ["E0434 x.npy:0:0 only the channels of images can be normalised, but the inputs are 4 numbers in each row"]
+        [
+            "E0434 x.npy:0:0 only the channels of images can be normalised, but the inputs are 4 numbers in each row"
+        ]
     );
 }
 
