@@ -120,9 +120,9 @@ fn fewest_upward(members: &[&String], arrows: &BTreeMap<&String, BTreeSet<&Strin
         for (at, imported) in imported
             .iter()
             .enumerate()
-            .filter(|(at, _)| placed >> at & 1 == 0)
+            .filter(|(at, _)| (placed >> at) & 1 == 0)
         {
-            let with = placed | 1 << at;
+            let with = placed | (1 << at);
             let upward = fewest[placed as usize] + (imported & !with).count_ones();
             fewest[with as usize] = fewest[with as usize].min(upward);
         }

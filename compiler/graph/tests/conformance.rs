@@ -13,7 +13,7 @@ use bnnc_graph::parse::parse_with;
 use bnnc_graph::spec::PROBABILISTIC;
 use bnnc_graph::tensor::Tensor;
 use bnnc_graph::types::Type;
-use bnnc_graph::verify::{check_call, verify};
+use bnnc_graph::verify::verify;
 use bnnc_math::philox;
 
 /// Calls `check` with every example of every op.
@@ -49,7 +49,7 @@ fn references(tensors: &[Tensor]) -> Vec<&Tensor> {
 
 fn result_type(op: &OpDef, example: &Example) -> Type {
     let types: Vec<&Type> = example.operands.iter().map(|(ty, _)| ty).collect();
-    check_call(op, &types, &example.attrs).unwrap_or_else(|why| panic!("`{}`: {why}", op.name))
+    op.check_call(&types, &example.attrs).unwrap_or_else(|why| panic!("`{}`: {why}", op.name))
 }
 
 fn params(builder: &mut Builder, types: &[Type]) -> Vec<Value> {
@@ -128,7 +128,7 @@ fn extra_operands_are_rejected_in_sentences() {
     each_example(|op, example, context| {
         let mut types = operand_types(example);
         types.push(Type::real(bnnc_base::shape::Shape::fixed(&[7, 7, 7, 7])));
-        let refused = check_call(op, &types.iter().collect::<Vec<_>>(), &example.attrs);
+        let refused = op.check_call(&types.iter().collect::<Vec<_>>(), &example.attrs);
         let why = refused.expect_err(context).to_string();
         assert!(
             why.starts_with("expected") && why.contains("found"),

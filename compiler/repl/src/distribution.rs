@@ -14,7 +14,7 @@ use bnnc_hir::diagnostics::elaborate::limit;
 use bnnc_hir::diagnostics::types as report;
 use bnnc_hir::dims::{Atom, DimExpr};
 use bnnc_hir::elaborate::datum::{Datum, DistDatum};
-use bnnc_hir::elaborate::dist::{CalledWith, dtype, fixed_shape, support};
+use bnnc_hir::elaborate::dist::{CalledWith, fixed_shape, support};
 use bnnc_hir::elaborate::frame::Elaborated;
 use bnnc_hir::range::refuted;
 use bnnc_hir::tree::{LocalId, Module};
@@ -89,7 +89,7 @@ impl Session {
             ));
         };
         let dtype = match &self.module.dists[dist.dist].on {
-            Ty::Tensor(elem, _) => dtype(elem),
+            Ty::Tensor(elem, _) => elem.dtype(),
             _ => DType::Real,
         };
         let value = Type::new(dtype, fixed_shape(&sizes));

@@ -69,7 +69,7 @@ impl Split {
         let of_output = |output: Whole<'_>| {
             let (observation, distribution) = (output.observation, &output.observation.distribution);
             let named = |port: PortName, (builder, value): (Builder, Value)| {
-                let name = self.port_of(output.name, port).into();
+                let name = self.port_of(output.name, port);
                 rule::remove_dead(&builder.finish(vec![(name, value)]))
             };
             let inlined = |function: &Function| {
