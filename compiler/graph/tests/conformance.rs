@@ -49,7 +49,8 @@ fn references(tensors: &[Tensor]) -> Vec<&Tensor> {
 
 fn result_type(op: &OpDef, example: &Example) -> Type {
     let types: Vec<&Type> = example.operands.iter().map(|(ty, _)| ty).collect();
-    op.check_call(&types, &example.attrs).unwrap_or_else(|why| panic!("`{}`: {why}", op.name))
+    op.check_call(&types, &example.attrs)
+        .unwrap_or_else(|why| panic!("`{}`: {why}", op.name))
 }
 
 fn params(builder: &mut Builder, types: &[Type]) -> Vec<Value> {

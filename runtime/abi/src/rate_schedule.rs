@@ -10,8 +10,8 @@ pub struct ScheduleForm {
     pub word: &'static str,
     /// The names and kinds of the arguments, in order.
     pub arguments: &'static [(&'static str, ScheduleArgument)],
-    /// The factor on the learning rate, in Markdown: `t` is the time since the start of the training as a fraction of its length, and `e` is the same
-    /// time in epochs or steps.
+    /// The factor on the learning rate, in Markdown: `t` is the time since the start of the training run as a fraction of its length, and `e` is the
+    /// same time in epochs or steps.
     pub factor: &'static str,
 }
 
@@ -92,52 +92,10 @@ pub enum ScheduleValue {
     Schedule(RateSchedule),
 }
 
-impl RateSchedule {
-    /// The forms, in the order of the manual.
-    pub const FORMS: &'static [ScheduleForm] = {
-        use ScheduleArgument::{Factor, Fraction, Schedule, Time, Times};
-        const fn form(
-            word: &'static str,
-            arguments: &'static [(&'static str, ScheduleArgument)],
-            factor: &'static str,
-        ) -> ScheduleForm {
-            ScheduleForm {
-                word,
-                arguments,
-                factor,
-            }
-        }
-        &[
-            form("constant", &[], "1"),
-            form(
-                "cooldown",
-                &[],
-                "1 in the first half, then `(1 + cos(pi (2 t - 1))) / 2`",
-            ),
-            form("cosine", &[], "`(1 + cos(pi t)) / 2`"),
-            form("linear", &[], "`1 - t`"),
-            form(
-                "step",
-                &[("fraction", Fraction), ("factor", Factor)],
-                "1 while `t < fraction`, then `factor`",
-            ),
-            form(
-                "steps",
-                &[("milestones", Times), ("factor", Factor)],
-                "`factor ^ k` after `k` of the milestones `m1 < m2 < ..`",
-            ),
-            form(
-                "swa",
-                &[("start", Time), ("final", Factor)],
-                "1 until `e = 0.5 start`, then linear in `e` to `final` at `e = 0.9 start`, then `final`",
-            ),
-            form(
-                "warmup",
-                &[("length", Time), ("schedule", Schedule)],
-                "`min(e / length, 1)` times the factor of `schedule`",
-            ),
-        ]
-    };
+/// A type of fields that store the argument of a schedule.
+trait ScheduleField: Sized {
+    /// Converts the value of an argument; returns `None` if the value does not have this type.
+    fn of(value: &ScheduleValue) -> Option<Self>;
 
     /// Returns the argument as programs write it.
     fn text(&self) -> String;
@@ -183,18 +141,18 @@ impl ScheduleField for Box<RateSchedule> {
     }
 }
 
-/// Declares the schedules in the order of the manual. Each declaration has the variant, the word that programs write and, in
+/// Declares the schedules in the order of the manual. Each declaration has the variant, the word that programs write, the factor on the rate and, in
 /// brackets, the fields of the variant in the order of the arguments: the name of the argument, its kind, and the name and type of
 /// the field.
 macro_rules! schedules {
     ($(
         $(#[$doc:meta])*
-        $variant:ident = $word:literal $([$(
+        $variant:ident = $word:literal, $factor:literal $([$(
             $(#[$field_doc:meta])*
             $argument:literal $kind:ident => $field:ident: $type:ty,
         )+])?;
     )+) => {
-        /// The schedule of the learning rate over a training. Milestones are in the unit of the length of the training: see [`RatePlan`].
+        /// The schedule of the learning rate over a training run. Milestones are in the unit of the length of the training: see [`RatePlan`].
         #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
         pub enum RateSchedule {
             $( $(#[$doc])* $variant $({ $( $(#[$field_doc])* $field: $type, )+ })?, )+
@@ -205,6 +163,7 @@ macro_rules! schedules {
             pub const FORMS: &'static [ScheduleForm] = &[$( ScheduleForm {
                 word: $word,
                 arguments: &[$($( ($argument, ScheduleArgument::$kind), )+)?],
+                factor: $factor,
             }, )+];
 
             /// Returns the schedule of a form with these arguments, in the order of the form; `None` if the form has other arguments.
@@ -236,22 +195,22 @@ macro_rules! schedules {
 
 schedules! {
     /// A constant rate.
-    Constant = "constant";
+    Constant = "constant", "1";
     /// The rate is constant in the first half, and then falls to zero along half a cosine.
-    Cooldown = "cooldown";
+    Cooldown = "cooldown", "1 in the first half, then `(1 + cos(pi (2 t - 1))) / 2`";
     /// Half a cosine, to zero.
-    Cosine = "cosine";
+    Cosine = "cosine", "`(1 + cos(pi t)) / 2`";
     /// Linear, to zero.
-    Linear = "linear";
+    Linear = "linear", "`1 - t`";
     /// Multiplied by `factor` after this fraction of the epochs.
-    Step = "step" [
+    Step = "step", "1 while `t < fraction`, then `factor`" [
         /// The fraction of all epochs.
         "fraction" Fraction => fraction: f64,
         /// The factor on the rate.
         "factor" Factor => factor: f64,
     ];
     /// Multiplied by `factor` at each milestone.
-    Steps = "steps" [
+    Steps = "steps", "`factor ^ k` after `k` of the milestones `m1 < m2 < ..`" [
         /// The milestones, increasing.
         "milestones" Times => milestones: Vec<f64>,
         /// The factor on the rate.
@@ -259,14 +218,14 @@ schedules! {
     ];
     /// The schedule of Maddox et al. (2019) for averages over iterates from `start` on: constant until half of `start`, then linear to `last` at nine
     /// tenths of `start`, then constant.
-    Swa = "swa" [
+    Swa = "swa", "1 until `e = 0.5 start`, then linear in `e` to `final` at `e = 0.9 start`, then `final`" [
         /// The time from which iterates are averaged.
         "start" Time => start: f64,
         /// The factor on the rate at the end.
         "final" Factor => last: f64,
     ];
     /// Another schedule, times a factor that rises linearly from 0 to 1.
-    Warmup = "warmup" [
+    Warmup = "warmup", "`min(e / length, 1)` times the factor of `schedule`" [
         /// The time at which the factor reaches 1.
         "length" Time => length: f64,
         /// The other schedule.
@@ -285,19 +244,7 @@ impl RateSchedule {
         }
     }
 
-    /// Returns whether the schedule has times in the unit of the length of the training.
-    pub fn has_times(&self) -> bool {
-        match self {
-            RateSchedule::Steps { .. } | RateSchedule::Swa { .. } | RateSchedule::Warmup { .. } => true,
-            RateSchedule::Constant
-            | RateSchedule::Cosine
-            | RateSchedule::Cooldown
-            | RateSchedule::Linear
-            | RateSchedule::Step { .. } => false,
-        }
-    }
-
-    /// Returns the last time that the schedule names, if a training of this length ends before it. The end of the fall of `swa` is at nine tenths
+    /// Returns the last time that the schedule names, if a training run of this length ends before it. The end of the fall of `swa` is at nine tenths
     /// of its `start`.
     pub fn unreached(&self, length: f64) -> Option<f64> {
         let (time, is_reached) = match self {
@@ -322,7 +269,7 @@ impl RateSchedule {
         (!is_reached).then_some(time)
     }
 
-    /// Returns the factor on the learning rate after a fraction `done` of a training of this length.
+    /// Returns the factor on the learning rate after a fraction `done` of a training run of this length.
     fn factor(&self, done: f64, length: f64) -> f64 {
         let cosine = |done: f64| 0.5 * (1.0 + (std::f64::consts::PI * done).cos());
         // Rounding must not put a step that begins at a milestone before it: `15 / 22 * 22` is below 15.
@@ -358,7 +305,7 @@ impl fmt::Display for RateSchedule {
     }
 }
 
-/// The learning rates of one training. The milestones of its schedule are epochs if the program sets the length in epochs, otherwise steps.
+/// The learning rates of one training run. The milestones of its schedule are epochs if the program sets the length in epochs, otherwise steps.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RatePlan<'a> {
     schedule: &'a RateSchedule,
@@ -366,12 +313,12 @@ pub struct RatePlan<'a> {
 }
 
 impl<'a> RatePlan<'a> {
-    /// Returns the rates of a training of this length, in the unit of the milestones.
+    /// Returns the rates of a training run of this length, in the unit of the milestones.
     pub const fn new(schedule: &'a RateSchedule, length: f64) -> RatePlan<'a> {
         RatePlan { schedule, length }
     }
 
-    /// Returns the last time of the schedule if the training ends before it.
+    /// Returns the last time of the schedule if the training run ends before it.
     pub fn unreached(self) -> Option<f64> {
         self.schedule.unreached(self.length)
     }
@@ -388,7 +335,7 @@ mod tests {
     use crate::method::declare::OptionGroup;
     use crate::training::Training;
 
-    /// Returns the factors at these times of a training of 300 epochs.
+    /// Returns the factors at these times of a training run of 300 epochs.
     fn factors<const N: usize>(schedule: &RateSchedule, times: [f64; N]) -> [f64; N] {
         let plan = RatePlan::new(schedule, 300.0);
         times.map(|time| plan.factor(time / 300.0))
