@@ -13,7 +13,7 @@ use bnnc_grammar::ast::{Item, ItemKind};
 use bnnc_grammar::token::Token;
 use bnnc_hir::builtin::{self, Builtin};
 use bnnc_hir::check::data_options::{self, COLUMN_FUNCTIONS};
-use bnnc_hir::check::types;
+use bnnc_hir::types;
 
 /// A meaning of a word that the book describes.
 #[derive(Clone, Debug, PartialEq, Eq)]

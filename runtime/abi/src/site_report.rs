@@ -17,6 +17,8 @@ pub struct SiteReport {
     pub is_point: bool,
     /// True if the parameter `scale` of the family is the standard deviation.
     pub has_deviation: bool,
+    /// True if the family has no parameters for correlations: its elements are uncorrelated with each other and with other parameters.
+    pub is_factorised: bool,
     /// The way in which the KL divergence of the site is computed, and the reason.
     pub kl: String,
     /// The way in which the likelihood is averaged over the site: with a shared draw, or with the gradient estimator of the layer.

@@ -1,6 +1,5 @@
 //! The diagnostic of optimisers whose steps do not depend on the gradient.
 
-use super::span_of;
 use bnnc_abi::manifest::Training;
 use bnnc_base::diagnostic::{Code, Diagnostic};
 use bnnc_hir::tree::InferItem;
@@ -20,13 +19,13 @@ pub static ENDLESS_STEPS: Code = Code {
 /// Reports an optimiser whose steps stay the same after the gradient has become zero.
 pub fn endless_steps(infer: &InferItem) -> Diagnostic {
     let text = "the optimiser never stops: its steps stay the same where the gradient is zero";
-    Diagnostic::error(&ENDLESS_STEPS, span_of(infer, Training::optimiser()), text)
+    Diagnostic::error(&ENDLESS_STEPS, infer.span_of(&[Training::optimiser()]), text)
         .help("use a momentum below 1, such as `momentum = 0.9`")
 }
 
 /// Reports an optimiser whose step is NaN or infinite for a gradient of one.
 pub fn undefined_steps(infer: &InferItem, step: f64) -> Diagnostic {
     let text = format!("the first step of the optimiser is {step} for a gradient of 1");
-    Diagnostic::error(&ENDLESS_STEPS, span_of(infer, Training::optimiser()), text)
+    Diagnostic::error(&ENDLESS_STEPS, infer.span_of(&[Training::optimiser()]), text)
         .help("use values inside the ranges of its arguments and not at their ends, such as `beta1 = 0.9`")
 }

@@ -5,7 +5,7 @@ mod treated;
 
 use crate::compilation::{Compilation, ElaboratedInference};
 use crate::diagnostics;
-use crate::infer::{Compilation, CompileFailure, ElaboratedInference};
+use crate::failure::CompileFailure;
 use crate::methods::iterates::with_means;
 use crate::methods::{BuiltPrograms, Kept, Method, Parts, Programs};
 use bnnc_abi::collapsed::{

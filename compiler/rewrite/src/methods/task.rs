@@ -38,6 +38,8 @@ pub struct TrainingSettings<'a> {
     pub clips: bool,
     /// The log prior of some sites, `(states.., shared..) -> log_prior`, and the factor by which this log prior is multiplied in the loss.
     pub scaled: Option<&'a (Function, f64)>,
+    /// True if the method recomputes running means, because it predicts with weights that no training step used.
+    pub means: bool,
     /// A separate program for the gradient of the loss is built if at most this number of scalars are optimised. If this limit is `None`, the program
     /// is never built.
     pub gradient: Option<usize>,

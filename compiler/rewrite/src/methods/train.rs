@@ -34,35 +34,6 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use update::{clip, update};
 
-/// The user's training options that affect the compiled program.
-#[derive(Clone, Copy, Debug)]
-pub struct TrainingSettings<'a> {
-    /// The optimiser of the parameters.
-    pub optimiser: &'a ElaboratedOptimiser,
-    /// The number of draws of the sites per step.
-    pub samples: usize,
-    /// The number of draws for KL divergences that need draws. If this number is 0, these divergences use the draws of the likelihood.
-    pub kl_draws: usize,
-    /// The options for the computation of KL divergences.
-    pub kl: kl::KlOptions,
-    /// The layers for which the user requests a gradient estimator.
-    pub layers: Layers<'a>,
-    /// True if the objective includes the log determinants of the Jacobians of optimised points. The result is then the mode on the unconstrained
-    /// scale.
-    pub jacobians: bool,
-    /// True if an evidence tunes the prior during training; see [`states::tuned`].
-    pub online: bool,
-    /// True if the gradient is shortened to a norm, which is an input of the step.
-    pub clips: bool,
-    /// The log prior of some sites, `(states.., shared..) -> log_prior`, and the factor by which this log prior is multiplied in the loss.
-    pub scaled: Option<&'a (Function, f64)>,
-    /// True if the method recomputes running means, because it predicts with weights that no training step used.
-    pub means: bool,
-    /// A separate program for the gradient of the loss is built if at most this number of scalars are optimised. If this limit is `None`, the program
-    /// is never built.
-    pub gradient: Option<usize>,
-}
-
 /// The programs of one inference run, ready to be lowered, with the reports on its sites.
 #[derive(Clone, Debug)]
 pub struct Objective {
