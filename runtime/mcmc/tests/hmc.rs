@@ -72,6 +72,48 @@ fn periodic_orbits_do_not_trap_the_chain() {
     );
 }
 
+/// On a standard normal target, the second difference of three successive positions of a leapfrog trajectory is the squared
+/// step size times the negative middle position, whatever the momentum is. The positions of the gradients of a trajectory of
+/// two steps, together with the draw before them, therefore show the step size of each iteration.
+#[test]
+fn the_step_size_varies_by_a_tenth_in_either_direction() {
+    const SIZE: f64 = 0.5;
+    let mut met = Vec::new();
+    let mut round = Density(|at: &[f64], gradient: &mut [f64]| {
+        met.push(at[0]);
+        gradient[0] = -at[0];
+        -0.5 * at[0] * at[0]
+    });
+    let transition = Transition::Hmc(HmcOptions {
+        steps: 2,
+        adaptation: fixed(SIZE),
+    });
+    let length = Length {
+        warmup: 0,
+        draws: 4000,
+    };
+    let drawn = run(&transition, &mut round, &[1.0], length);
+    let starts = std::iter::once(1.0).chain(drawn.iter().map(|draw| draw.position[0]));
+    // The first gradient is that of the start.
+    let trajectories = met[1..].chunks_exact(2).zip(starts);
+    let factors: Vec<f64> = trajectories
+        .filter(|(steps, _)| steps[0].abs() > 1e-3)
+        .map(|(steps, start)| ((2.0 * steps[0] - steps[1] - start) / steps[0]).sqrt() / SIZE)
+        .collect();
+    assert!(factors.len() > 3900, "{}", factors.len());
+    let (least, most) = factors
+        .iter()
+        .fold((f64::INFINITY, 0.0_f64), |(least, most), factor| {
+            (least.min(*factor), most.max(*factor))
+        });
+    // The digits that the second difference loses are fewer than 6 of 16.
+    assert!((0.9 - 1e-6..0.901).contains(&least), "{least}");
+    assert!((1.099..1.1 + 1e-6).contains(&most), "{most}");
+    // The standard deviation of a uniform number between 0.9 and 1.1 is 0.0577. The bound is five standard errors.
+    let mean = factors.iter().sum::<f64>() / factors.len() as f64;
+    assert!((mean - 1.0).abs() < 5.0 * 0.0577 / 3900.0_f64.sqrt(), "{mean}");
+}
+
 /// The deliberate defect of a trajectory.
 #[derive(Clone, Copy)]
 enum Mistake {
