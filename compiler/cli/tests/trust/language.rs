@@ -91,6 +91,80 @@ infer f = vi(Q, d) { epochs = 2000, optimiser = Adam(1e-2) }
     assert!((found / exact - 1.0).abs() < 0.2, "sd {found}, exact {exact}");
 }
 
+/// The prior is truncated far from the data, so that its normalisation matters. The distribution is
+/// proper, whatever its name is. If it counted as the library's `Flat`, its density would not be
+/// normalised to the positive numbers. The location could then hardly fall below zero, and its
+/// standard deviation would be 6.04 instead of 10.
+#[test]
+fn a_dist_of_the_program_called_flat_is_proper() {
+    let program = "data d = csv(\"d.csv\") { inputs = [x], target = y }
+
+dist Flat(loc: real, scale: positive) on real {
+  log_density(x)  = Normal(loc, scale).log_density(x)
+  log_cdf(x)      = Normal(loc, scale).log_cdf(x)
+  log_survival(x) = Normal(loc, scale).log_survival(x)
+}
+
+model M(x: real) -> y: real {
+  mu ~ Normal(0, 10)
+  _w: positive ~ Flat(mu, 1)
+  y ~ Normal(0 * x, 1)
+}
+
+infer f = random_walk(M, d) { draws = 20000, warmup = 2000, thin = 10, report = [mu] }
+";
+    let result = trial(program).result(&["--seed", "3"]);
+    let found = |name: &str| number(&result, &["infer", "f", "parameters", "mu", name]);
+    let ess = number(&result, &["infer", "f", "diagnostics", "ess_bulk"]);
+    assert!(ess > 2000.0, "{ess}");
+    // The standard error of a standard deviation is about `sd / sqrt(2 ess)`.
+    let bound = 4.0 * 10.0 / (2.0 * ess).sqrt();
+    assert!((found("sd") - 10.0).abs() < bound, "{}, ESS {ess}", found("sd"));
+}
+
+/// The posterior under a constant prior on the positive numbers is a truncated normal distribution.
+/// The program declares no cumulative function, which a proper distribution would need here.
+#[test]
+fn a_dist_of_the_program_is_improper_where_it_says_so() {
+    let program = "data d = json(\"d.json\")
+
+dist Even() on real {
+  improper       = true
+  tails          = power(-1)
+  log_density(x) = 0 * x
+}
+
+model M() -> y: real[n] {
+  mu: positive ~ Even()
+  y ~ Normal(mu, 20)
+}
+
+infer f = nuts(M, d) { chains = 2, warmup = 300, draws = 2000 }
+";
+    let result = trial(program).result(&[]);
+    let data = outcomes();
+    let exact = moments((0.0, 30.0), |mu| {
+        data.iter().map(|y| -0.5 * ((y - mu) / 20.0).powi(2)).sum()
+    });
+    let found = |name: &str| number(&result, &["infer", "f", "parameters", "mu", name]);
+    let ess = number(&result, &["infer", "f", "diagnostics", "ess_bulk"]);
+    assert!(ess > 400.0, "{ess}");
+    let error = 5.0 * exact.1 / ess.sqrt();
+    assert!(
+        (found("mean") - exact.0).abs() < error,
+        "{}, {exact:?}",
+        found("mean")
+    );
+    assert!(
+        (found("sd") - exact.1).abs() < error,
+        "{}, {exact:?}",
+        found("sd")
+    );
+    trial(&program.replace("  improper       = true\n", ""))
+        .bnnc("run", &[])
+        .assert_error("E0290", 1, &["`Even` has no `cdf`"]);
+}
+
 #[test]
 fn a_point_needs_a_value_without_noise() {
     let noisy = "dist P(loc: real) on real {\n  point = true\n  draw  = loc + standard_normal()\n}\n";
