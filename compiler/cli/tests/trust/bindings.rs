@@ -1,5 +1,6 @@
 //! Tests how columns, levels and indices of data are bound to a model.
 
+use crate::support::run;
 use crate::support::trial::Trial;
 use flate2::{Compression, write::GzEncoder};
 use serde_json::Value;
@@ -213,6 +214,51 @@ fn sparse_ids_are_levels() {
     }
 }
 
+/// The elements of a parameter have the integers of the file as their names, and new rows find their
+/// group by its integer. The groups are observed as 0 to 3, 10 to 13 and 20 to 23.
+#[test]
+fn elements_are_named_by_their_integer_ids() {
+    let trial = Trial::new()
+        .file("d.csv", groups(&[10, 20, 35]))
+        .file("new.csv", "g\n35\n10\n20\n")
+        .program(&groups_program("csv(\"d.csv\")", "J", "J"));
+    let out = trial.path("out");
+    let out = out.to_str().expect("a path of plain characters");
+    let output = trial.bnnc("run", &["--out", out]);
+    assert_eq!(output.status, 0, "{}", output.stderr);
+    let read = |name: &str| std::fs::read_to_string(trial.path("out").join(name)).expect("an output file");
+    let result: Value = serde_json::from_str(&read("result.json")).expect("JSON");
+    assert_eq!(
+        parameters(&result)["mu"]["names"],
+        serde_json::json!([["10", "20", "35"]])
+    );
+    let quantities = &result["infer"]["fit"]["diagnostics"]["quantities"];
+    for (id, expected) in [(10, 1.5), (20, 11.5), (35, 21.5)] {
+        let name = format!("mu[{id}]");
+        assert!(output.stdout.contains(&name), "{}", output.stdout);
+        assert!(read("report.html").contains(&name), "{name}");
+        let found = quantities[&name]["mean"].as_f64().expect("a mean");
+        // The posterior standard deviation is 0.5, and there are about 200 effective draws.
+        assert!((found - expected).abs() < 0.25, "{name}: {found}");
+    }
+    let new = trial.path("new.csv");
+    let new = new.to_str().expect("a path of plain characters");
+    let predicted = run(["predict", out, "--data", new]);
+    assert_eq!(predicted.status, 0, "{}", predicted.stderr);
+    let means: Vec<f64> = predicted
+        .stdout
+        .lines()
+        .skip(1)
+        .filter_map(|row| row.split(',').nth(1)?.parse().ok())
+        .collect();
+    let is_near = |(found, expected): (&f64, f64)| (found - expected).abs() < 0.25;
+    assert!(
+        means.len() == 3 && means.iter().zip([21.5, 1.5, 11.5]).all(is_near),
+        "{}",
+        predicted.stdout
+    );
+}
+
 #[test]
 fn columns_that_share_a_size_share_their_levels() {
     let text = "winner,loser,margin\n7,9,2\n9,12,2\n7,12,4\n7,9,2\n9,12,2\n7,12,4\n";
@@ -386,17 +432,22 @@ fn a_shared_column_does_not_replace_the_observations() {
     let values: Vec<String> = (0..50)
         .map(|at| format!("{}", 5.0 + f64::from(at) * 0.01))
         .collect();
-    let trial = Trial::new()
-        .file("s.json", format!("{{\"y\": [{}]}}", values.join(",")))
-        .file("z.csv", format!("y\n{}", "-7\n".repeat(40)))
-        .program(
-            "data s = json(\"s.json\") { shared = csv(\"z.csv\") }\nmodel M() -> y: real[T] {\n  b ~ Normal(0, 10)\n  \
-             y ~ Normal(b, 1)\n}\ninfer fit = nuts(M, s) { chains = 2, warmup = 200, draws = 400 }\n",
-        );
-    // The posterior mean is a weighted average. The mean of 50 values with noise of standard
-    // deviation 1 has the weight 5000 / 5001, and the prior mean has the weight 1 / 5001.
-    let expected = 5.245 * 5000.0 / 5001.0;
-    assert!((mean(&trial.result(&[]), "b") - expected).abs() < 0.05);
+    // A shared column as long as the observations would replace them without a message.
+    for rows in [40, 50] {
+        let trial = Trial::new()
+            .file("s.json", format!("{{\"y\": [{}]}}", values.join(",")))
+            .file("z.csv", format!("y\n{}", "-7\n".repeat(rows)))
+            .program(
+                "data s = json(\"s.json\") { shared = csv(\"z.csv\") }\nmodel M() -> y: real[T] {\n  b ~ Normal(0, 10)\n  \
+                 y ~ Normal(b, 1)\n}\ninfer fit = nuts(M, s) { chains = 2, warmup = 200, draws = 400 }\n",
+            );
+        // The posterior mean is a weighted average. The mean of 50 values with noise of standard
+        // deviation 1 has the weight 5000 / 5001, and the prior mean has the weight 1 / 5001. The
+        // posterior standard deviation is 0.14, so five standard errors are less than 0.05.
+        let expected = 5.245 * 5000.0 / 5001.0;
+        let found = mean(&trial.result(&[]), "b");
+        assert!((found - expected).abs() < 0.05, "{rows} rows: {found}");
+    }
 }
 
 #[test]
