@@ -323,3 +323,49 @@ compare masked, col, ens by rmse",
     let array: Value = serde_json::from_str(&std::fs::read_to_string(store).unwrap()).unwrap();
     assert_eq!(array["shape"], serde_json::json!([1, 1000, 100]));
 }
+
+/// The centred form of a funnel, whose iterations diverge in its neck.
+const FUNNEL: &str = "data d = csv(\"d.csv\") { target = y }
+model Funnel(x: real) -> y: real {
+  v ~ Normal(0, 3)
+  w: real[2] ~ Normal(0, exp(0.5 * v))
+  y ~ Normal(0 * x, 1)
+}
+infer fit = nuts(Funnel, d) { chains = 2, warmup = 200, draws = 300, non_centered = [], report = [v, w] }
+";
+
+/// A pair plot has a faint dot for every other draw and a larger dot for every divergent one. It
+/// names both in its legend.
+#[test]
+fn pair_plots_mark_the_divergent_draws() {
+    let trial = Trial::new().file("d.csv", numbers()).program(FUNNEL);
+    let (output, page, result) = reported(&trial);
+    assert_eq!(output.status, 0, "{}", output.stderr);
+    let divergences = result["infer"]["fit"]["diagnostics"]["divergences"]
+        .as_u64()
+        .unwrap() as usize;
+    assert!(divergences > 0);
+    let pairs: Vec<&str> = page
+        .split("aria-label=\"")
+        .filter(|plot| {
+            plot.split('"')
+                .next()
+                .is_some_and(|label| label.contains(" and "))
+        })
+        .collect();
+    // The three quantities `v`, `w[0]` and `w[1]` have three pairs.
+    assert_eq!(pairs.len(), 3);
+    for plot in pairs {
+        let dots = |class: &str| {
+            let group = plot
+                .split_once(&format!("<g class=\"{class}\">"))
+                .expect("the dots")
+                .1;
+            let group = group.split("</g>").next().expect("the end of the dots");
+            group.matches("<circle").count()
+        };
+        assert_eq!(dots("data"), divergences);
+        assert_eq!(dots("faint"), 2 * 300 - divergences);
+        assert!(plot.contains(">draws<") && plot.contains(">diverged<"));
+    }
+}
