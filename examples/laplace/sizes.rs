@@ -219,7 +219,7 @@ fn table(found: &[Found]) {
 pub fn picture(wish: Wish, table: &str, kind: &str, splits: usize) -> Result<String, String> {
     let (program, gap) = match table {
         "wine" => ("wine/subnetwork.bnn", "data/splits_gap.json"),
-        "kin8nm" => ("kin8nm/kin8nm.bnn", "data/splits_gap.json.gz"),
+        "kin8nm" => ("kin8nm/subnetwork.bnn", "data/splits_gap.json.gz"),
         _ => return Err(format!("no table `{table}`: `wine` or `kin8nm`")),
     };
     let file = match kind {
