@@ -238,7 +238,7 @@ fn elements_are_named_by_their_integer_ids() {
         assert!(output.stdout.contains(&name), "{}", output.stdout);
         assert!(read("report.html").contains(&name), "{name}");
         let found = quantities[&name]["mean"].as_f64().expect("a mean");
-        // The posterior standard deviation is 0.5, and there are about 200 effective draws.
+        // The posterior standard deviation is 0.5, and the effective sample size is about 200.
         assert!((found - expected).abs() < 0.25, "{name}: {found}");
     }
     let new = trial.path("new.csv");
