@@ -3,14 +3,17 @@
 use std::fs::read_to_string;
 use std::path::Path;
 
+/// The reciprocal of the share of memory that a run does not use.
+const RESERVED: u64 = 10;
+
 /// Returns the number of bytes that this process can still allocate, or `None` if the system does
 /// not report it. A run that needs more memory is rejected before it starts.
 ///
-/// The result is the smallest of three numbers: the available memory of the machine, the memory
-/// that the control groups of the process allow, and the part of the address space that `ulimit -v`
-/// still allows. Control groups limit containers. If the process exceeds the memory of the machine
-/// or of its control groups, the system kills the process. If the process exceeds its address
-/// space, an allocation fails.
+/// The result is the smallest of three sizes: the available memory of the machine, the memory that
+/// the control groups of the process allow, and the rest of the address space under `ulimit -v`.
+/// Control groups limit containers. If the process exceeds the memory of the machine or of its
+/// control groups, the system kills the process. If the process exceeds its address space, an
+/// allocation fails. A tenth of the result is left to threads, libraries and other programs.
 pub fn available() -> Option<u64> {
     let machine = read_to_string("/proc/meminfo")
         .ok()
@@ -22,7 +25,8 @@ pub fn available() -> Option<u64> {
     let process = limits
         .zip(status)
         .and_then(|(limits, status)| of_process(&limits, &status));
-    machine.into_iter().chain(container).chain(process).min()
+    let least = machine.into_iter().chain(container).chain(process).min();
+    least.map(|bytes| bytes - bytes / RESERVED)
 }
 
 /// Returns the number of bytes of address space that are left below the soft limit. The arguments

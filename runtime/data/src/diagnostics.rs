@@ -177,6 +177,11 @@ pub fn too_little_memory(path: &Path, limit: u64) -> Diagnostic {
         .help("allow more with `--max-memory`, or read fewer rows or columns")
 }
 
+/// Returns whether an error is about too little memory.
+pub(crate) fn is_too_large(fault: &Diagnostic) -> bool {
+    std::ptr::eq(fault.code, &codes::TOO_LARGE)
+}
+
 /// An error: a text is not UTF-8.
 pub fn not_utf8(at: At<'_>) -> Diagnostic {
     fault(&codes::NOT_UTF8, at, "the text is not UTF-8").help("save the file with the encoding UTF-8")

@@ -4,6 +4,16 @@
 use crate::table::ArrayValues;
 use std::collections::HashMap;
 
+/// The number of bytes counted for a cell of a text column. The code of its level takes four bytes,
+/// which are doubled because a list that grows may double its capacity.
+const CODE: usize = 8;
+
+/// The number of bytes counted for a level in addition to its text, which is stored twice. Each of the
+/// two copies has a header of the allocator of at most 32 bytes. The list of levels takes 24 bytes per
+/// level, doubled because it grows. The map takes 33 bytes per slot; while it grows, its old and its
+/// new slots are three times its size, and seven of eight old slots are in use.
+const LEVEL: usize = 2 * 32 + 2 * 24 + 3 * 33 * 8 / 7;
+
 /// Replaces strings by integer codes.
 #[derive(Default)]
 pub(crate) struct Levels {
@@ -13,18 +23,18 @@ pub(crate) struct Levels {
 }
 
 impl Levels {
-    /// Adds one string. Returns the number of bytes of the stored copies. Returns 0 if the string
-    /// occurred before.
+    /// Adds one string. Returns the number of bytes that its code takes, and its level if the string
+    /// did not occur before.
     pub(crate) fn push(&mut self, text: &str) -> usize {
         if let Some(&code) = self.places.get(text) {
             self.codes.push(code);
-            return 0;
+            return CODE;
         }
         let code = self.levels.len() as u32;
         self.levels.push(text.to_string());
         self.places.insert(text.to_string(), code);
         self.codes.push(code);
-        2 * (text.len() + size_of::<String>()) + size_of::<u32>()
+        CODE + LEVEL + 2 * text.len()
     }
 
     /// Returns the codes of all strings, and the list of distinct strings.

@@ -149,8 +149,8 @@ fn long_text_of_a_parquet_file_counts_against_the_memory_limit() {
     let faults = read(1_000_000).err().unwrap();
     assert_eq!(faults[0].code.id, "E0435");
     // A text that occurs again takes no further memory. Each distinct text is stored twice, in a
-    // list and in a map.
-    assert!(read(2_100_000).is_ok());
+    // list and in a map, and the pages of the file take up to 3 MB while they are read.
+    assert!(read(5_200_000).is_ok());
 }
 
 #[test]

@@ -217,3 +217,40 @@ fn an_assertion_on_a_damaged_file_is_a_data_error() {
     output.assert_error("E0411", 3, &["its pages contradict each other"]);
     assert!(!output.stderr.contains("bug in bnnc"), "{}", output.stderr);
 }
+
+/// Memory for the rows is counted before it is reserved. Under a limit on the address space, an
+/// allocation that fails would end the process with an abort.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_small_file_of_many_rows_is_rejected_below_the_address_space() {
+    let mut packed = GzEncoder::new(Vec::new(), Compression::fast());
+    packed.write_all(b"x,y\n").expect("it is packed");
+    let block = "1,2\n".repeat(100_000);
+    for _ in 0..400 {
+        packed.write_all(block.as_bytes()).expect("it is packed");
+    }
+    let trial = Trial::new()
+        .file("d.csv.gz", packed.finish().expect("it is packed"))
+        .program(
+            "data d = csv(\"d.csv.gz\")
+model M(x: real) -> y: real {
+  b ~ Normal(0, 1)
+  y ~ Normal(b * x, 1)
+}
+infer fit = map(M, d)
+",
+        );
+    // The text takes 160 MB, and the two columns take 640 MB.
+    for kilobytes in ["300000", "600000", "900000"] {
+        let output = std::process::Command::new("sh")
+            .args(["-c", "ulimit -v $0 && exec \"$1\" run \"$2\""])
+            .arg(kilobytes)
+            .arg(env!("CARGO_BIN_EXE_bnnc"))
+            .arg(trial.path("program.bnn"))
+            .output()
+            .expect("the shell runs");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(3), "{kilobytes}: {stderr}");
+        assert!(stderr.contains("error[E0435]"), "{kilobytes}: {stderr}");
+    }
+}

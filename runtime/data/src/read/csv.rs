@@ -14,9 +14,6 @@ use std::path::Path;
 /// The line number of the first row, if no blank line stands before this row. The header is line 1.
 const FIRST_ROW: usize = 2;
 
-/// The number of bytes that a number takes in memory.
-const CELL: usize = 8;
-
 /// The words for false and true, with the integers that replace them. A column is replaced only if
 /// all its cells are such words.
 const TRUTH: &[(&str, i64)] = &[
@@ -56,10 +53,10 @@ fn parsed(path: &Path, bytes: &[u8], reading: &Reading) -> Result<Parsed, Faults
         return Err(vec![diagnostics::no_rows(path, "columns")]);
     }
     let names = counted_header(path, &record, reading)?;
-    // Memory is reserved for this number of rows. Each cell takes at least two bytes of the file.
-    // This bounds the number of rows. Without this bound, a header of many names above many blank
-    // lines would reserve gigabytes.
-    let lines = text.iter().filter(|byte| **byte == b'\n').count();
+    // Memory is reserved for this number of rows. Each cell takes at least two bytes of the file,
+    // which bounds the number of rows. Without this bound, a header of many names with many blank
+    // lines below it would reserve gigabytes.
+    let lines = lines(text);
     let rows = lines.min(text.len() / (2 * names.len()) + 1);
     let texts: Vec<bool> = names.iter().map(|name| reading.is_text(name)).collect();
     let column = |name: &String| GrowingColumn::new(name, rows, reading);
@@ -71,6 +68,7 @@ fn parsed(path: &Path, bytes: &[u8], reading: &Reading) -> Result<Parsed, Faults
         last = record.position().map(|position| (position.byte() as usize, row));
         let lines = row.saturating_sub(FIRST_ROW + read);
         if jumps.last().map_or(0, |last: &Jump| last.lines) < lines {
+            reading.grow(path, &mut jumps, 0).map_err(|fault| vec![fault])?;
             jumps.push(Jump { row: read, lines });
         }
         if record.len() != names.len() && names[0].starts_with('#') && faults.is_empty() {
@@ -84,9 +82,6 @@ fn parsed(path: &Path, bytes: &[u8], reading: &Reading) -> Result<Parsed, Faults
             ));
             continue;
         }
-        reading
-            .take(path, CELL * names.len())
-            .map_err(|fault| vec![fault])?;
         read += 1;
         for (i, (column, cell)) in columns.iter_mut().zip(&record).enumerate() {
             let at = At {
@@ -94,7 +89,13 @@ fn parsed(path: &Path, bytes: &[u8], reading: &Reading) -> Result<Parsed, Faults
                 row,
                 column: i + 1,
             };
-            faults.extend(column.push(at, &names[i], cell, read - 1, reading).err());
+            match columns[i].push(at, &names[i], (cell, reading)) {
+                Err(fault) if diagnostics::is_too_large(&fault) => return Err(vec![fault]),
+                Err(fault) if is_gap(&fault, cell) && reading.gap(&names[i], read - 1) => {}
+                Err(fault) if diagnostics::is_missing_value(&fault) => empty[i].push(row, fault),
+                Err(fault) => faults.push(fault),
+                Ok(()) => {}
+            }
         }
     }
     columns.iter_mut().for_each(GrowingColumn::end);
@@ -135,13 +136,24 @@ fn is_gap(fault: &Diagnostic, cell: &[u8]) -> bool {
 fn arrays_of(names: Vec<String>, columns: Vec<Column>, (texts, reading): (&[bool], &Reading)) -> Vec<Array> {
     let all = names.into_iter().zip(columns.into_iter().zip(texts));
     let read = all.filter(|(_, (column, _))| !matches!(column, Column::LeftOut));
-    let array = |(name, (column, is_text)): (String, (Column, &bool))| {
+    let array = |(name, (mut column, is_text)): (String, (Column, &bool))| {
+        column.fit(reading);
         let is_of_text = matches!(column, Column::Text(_));
         let values = reading.filled(&name, column.finish(*is_text));
         let words = is_of_text && !values.is_text();
         Array::column(name, values).with_words(words)
     };
     read.map(array).collect()
+}
+
+/// Returns the number of lines that end with `\n`, `\r\n` or `\r`.
+fn lines(text: &[u8]) -> usize {
+    let ends = |(at, byte): (usize, &u8)| match byte {
+        b'\n' => true,
+        b'\r' => text.get(at + 1) != Some(&b'\n'),
+        _ => false,
+    };
+    text.iter().enumerate().filter(|place| ends(*place)).count()
 }
 
 fn next(path: &Path, reader: &mut csv::Reader<&[u8]>, record: &mut ByteRecord) -> Result<bool, Faults> {
@@ -357,9 +369,12 @@ pub(super) enum Column {
 }
 
 impl Column {
-    /// Adds a cell. If `gaps` is true, a mark such as `NA` in a text column is a missing value.
-    /// Otherwise, it is an ordinary string.
-    fn push(&mut self, at: At<'_>, name: &str, (cell, gaps): (&[u8], bool)) -> Result<(), Diagnostic> {
+    /// Adds a cell. If missing values are allowed, a mark such as `NA` in a text column is a missing
+    /// value; otherwise it is an ordinary string.
+    ///
+    /// # Errors
+    /// Fails if the cell is not a value of the column, or needs more memory than is left.
+    fn push(&mut self, at: At<'_>, name: &str, (cell, reading): (&[u8], &Reading)) -> Result<(), Diagnostic> {
         if matches!(self, Column::LeftOut) {
             return Ok(());
         }
@@ -370,20 +385,24 @@ impl Column {
             return Err(diagnostics::missing_value(at, name));
         }
         if let Column::Text(levels) = self {
-            if gaps && is_missing_text(text) {
+            if reading.allows_gaps() && MISSING.contains(&text) {
                 return Err(diagnostics::missing_mark(at, name, text));
             }
-            levels.push(text);
-            return Ok(());
+            return reading.take(at.path, levels.push(text));
         }
         match (text.parse::<i64>(), text.parse::<f64>()) {
-            (Ok(value), _) => self.push_int(value),
-            (_, Ok(value)) if value.is_finite() => self.reals().push(value),
+            (Ok(value), _) => return self.push_int(value, (at.path, reading)),
+            (_, Ok(value)) if value.is_finite() => {
+                let expected = self.expected();
+                let reals = self.reals();
+                reading.grow(at.path, reals, expected)?;
+                reals.push(value);
+            }
             (_, Ok(_)) => return Err(diagnostics::not_finite(at, name, text)),
             (_, Err(_)) if is_missing_number(text) => return Err(diagnostics::missing_mark(at, name, text)),
             (_, Err(_)) if matches!(self, Column::Unknown(_)) => {
                 let mut levels = Levels::default();
-                levels.push(text);
+                reading.take(at.path, levels.push(text))?;
                 *self = Column::Text(levels);
             }
             (_, Err(_)) => {
@@ -394,16 +413,41 @@ impl Column {
         Ok(())
     }
 
-    fn push_int(&mut self, value: i64) {
+    fn push_int(&mut self, value: i64, (path, reading): (&Path, &Reading)) -> Result<(), Diagnostic> {
         match self {
             Column::Unknown(rows) => {
-                let mut values = Vec::with_capacity(*rows);
+                let mut values = Vec::new();
+                reading.grow(path, &mut values, *rows)?;
                 values.push(value);
                 *self = Column::Int(values);
             }
-            Column::Int(values) => values.push(value),
-            Column::Real(values) => values.push(value as f64),
+            Column::Int(values) => {
+                reading.grow(path, values, 0)?;
+                values.push(value);
+            }
+            Column::Real(values) => {
+                reading.grow(path, values, 0)?;
+                values.push(value as f64);
+            }
             Column::Text(_) | Column::LeftOut => unreachable!("these take any cell"),
+        }
+        Ok(())
+    }
+
+    /// Returns the number of rows for which an empty column needs memory.
+    fn expected(&self) -> usize {
+        match self {
+            Column::Unknown(rows) => *rows,
+            Column::Int(_) | Column::Real(_) | Column::Text(_) | Column::LeftOut => 0,
+        }
+    }
+
+    /// Releases the memory that was reserved for more rows than the file has.
+    fn fit(&mut self, reading: &Reading) {
+        match self {
+            Column::Int(values) => reading.fit(values),
+            Column::Real(values) => reading.fit(values),
+            Column::Unknown(_) | Column::Text(_) | Column::LeftOut => {}
         }
     }
 
@@ -417,8 +461,7 @@ impl Column {
                 .map(|value| value as f64)
                 .collect(),
             Column::Real(values) => std::mem::take(values),
-            Column::Unknown(rows) => Vec::with_capacity(*rows),
-            Column::Text(_) | Column::LeftOut => Vec::new(),
+            Column::Unknown(_) | Column::Text(_) | Column::LeftOut => Vec::new(),
         };
         *self = Column::Real(so_far);
         match self {

@@ -10,9 +10,32 @@ use serde_json::Value;
 use std::fmt;
 use std::path::Path;
 
-/// The number of bytes that are counted for each value of the parsed file. A value takes 32 bytes
-/// in `serde_json`. The number is doubled, because a list that grows may double its capacity.
-const NODE: usize = 64;
+/// The number of bytes of one member of an object, without the text of its name.
+const MEMBER: usize = size_of::<String>() + size_of::<Value>() + 8 + 16;
+
+/// Returns an upper bound on the memory of the values and arrays that are parsed from a text, in
+/// bytes. Every value and string is bounded by the marks that stand before it.
+fn memory(text: &[u8]) -> usize {
+    let of_mark = |byte: &u8| match byte {
+        // In the array that is built from a list, a number takes 8 bytes, and 8 more while integers
+        // become reals. The sum is doubled, because a list that grows may double its capacity.
+        b',' => 2 * (size_of::<Value>() + 8 + 8),
+        // A list has room for at least four values. A header of the allocator takes 16 bytes.
+        b'[' => 4 * size_of::<Value>() + 16 + 2 * (8 + 8),
+        // A member of an object has a name, a hash and a slot of 16 bytes in a table of hashes. An
+        // object has room for at least four members.
+        b'{' => 4 * MEMBER,
+        b':' => 2 * MEMBER,
+        // A string takes its length and a header of at most 32 bytes.
+        b'"' => 16,
+        _ => 0,
+    };
+    let marks: usize = text.iter().map(of_mark).sum();
+    match text.contains(&b'"') {
+        true => marks + text.len(),
+        false => marks,
+    }
+}
 
 /// Reads a JSON file.
 pub(super) fn read(path: &Path, target: Option<&str>, reading: &Reading) -> Result<Parsed, Faults> {
@@ -36,10 +59,7 @@ fn arrays(
     if std::str::from_utf8(bytes).is_err() {
         return Err(vec![diagnostics::not_utf8(At::file(path))]);
     }
-    let marks = bytes
-        .iter()
-        .filter(|byte| matches!(byte, b',' | b'[' | b'{' | b':'));
-    let tree = NODE * marks.count();
+    let tree = memory(bytes);
     reading.take(path, tree).map_err(|fault| vec![fault])?;
     let Members(members) = serde_json::from_slice(bytes).map_err(|error| {
         let at = At {
@@ -56,7 +76,8 @@ fn arrays(
     let mut arrays = Vec::new();
     let mut faults = Vec::new();
     for (name, value) in members.iter().filter(|(name, _)| reading.reads(name)) {
-        match array(path, name, value) {
+        match array(path, name, (value, reading)) {
+            Err(fault) if diagnostics::is_too_large(&fault) => return Err(vec![fault]),
             Ok(array) => arrays.push(array),
             Err(fault) => faults.push(fault),
         }
@@ -132,7 +153,7 @@ fn examples(members: &[(String, Value)], target: Option<&str>) -> Option<usize> 
 }
 
 /// Converts one member of the top-level object to an array.
-fn array(path: &Path, name: &str, value: &Value) -> Result<Array, Diagnostic> {
+fn array(path: &Path, name: &str, (value, reading): (&Value, &Reading)) -> Result<Array, Diagnostic> {
     let mut shape = Vec::new();
     let mut inner = value;
     while let Value::Array(items) = inner {
@@ -147,15 +168,21 @@ fn array(path: &Path, name: &str, value: &Value) -> Result<Array, Diagnostic> {
         inner = first;
     }
     let mut leaves = match inner {
-        Value::String(_) => Leaves::Text(Levels::default()),
+        Value::String(_) => Leaves::Text(Levels::default(), reading),
         _ => Leaves::Int(Vec::new()),
     };
     collect(path, &mut name.to_string(), value, &shape, &mut leaves)?;
     let words = is_of_words(value);
     let values = match leaves {
-        Leaves::Int(values) => ArrayValues::Int(values),
-        Leaves::Real(values) => ArrayValues::Real(values),
-        Leaves::Text(levels) => levels.finish(),
+        Leaves::Int(mut values) => {
+            values.shrink_to_fit();
+            ArrayValues::Int(values)
+        }
+        Leaves::Real(mut values) => {
+            values.shrink_to_fit();
+            ArrayValues::Real(values)
+        }
+        Leaves::Text(levels, _) => levels.finish(),
     };
     Ok(Array {
         name: name.to_string(),
@@ -174,10 +201,11 @@ fn is_of_words(value: &Value) -> bool {
     }
 }
 
-enum Leaves {
+enum Leaves<'a> {
     Int(Vec<i64>),
     Real(Vec<f64>),
-    Text(Levels),
+    /// Strings, with the limit on the memory of their levels.
+    Text(Levels, &'a Reading),
 }
 
 /// Collects the elements of a value. The value must have the expected shape. `place` is the path of
@@ -187,7 +215,7 @@ fn collect(
     place: &mut String,
     value: &Value,
     shape: &[usize],
-    leaves: &mut Leaves,
+    leaves: &mut Leaves<'_>,
 ) -> Result<(), Diagnostic> {
     match (value, shape.split_first()) {
         (Value::Array(items), Some((&size, inner))) => {
@@ -222,13 +250,11 @@ fn collect(
     }
 }
 
-fn push(path: &Path, place: &str, leaf: &Value, leaves: &mut Leaves) -> Result<(), Diagnostic> {
+fn push(path: &Path, place: &str, leaf: &Value, leaves: &mut Leaves<'_>) -> Result<(), Diagnostic> {
     let integer = leaf.as_i64().or(leaf.as_bool().map(i64::from));
     match (leaves, leaf.as_str(), integer, leaf.as_f64()) {
-        (Leaves::Text(levels), Some(text), _, _) => {
-            levels.push(text);
-        }
-        (Leaves::Text(_), None, _, _) => {
+        (Leaves::Text(levels, reading), Some(text), _, _) => reading.take(path, levels.push(text))?,
+        (Leaves::Text(..), None, _, _) => {
             return Err(diagnostics::bad_json(
                 path,
                 place,

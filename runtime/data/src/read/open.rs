@@ -4,13 +4,16 @@ use super::Reading;
 use crate::diagnostics;
 use bnnc_base::checksum::Checksum;
 use bnnc_base::diagnostic::Diagnostic;
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 use std::path::Path;
 
 /// A gzip stream may unpack to this number of bytes at most. Without this limit, a file of a few
 /// kilobytes could fill the memory. The same limit applies to the bytes from a pipe or a device,
 /// because such a source may never end.
 const LARGEST_UNPACKED: u64 = 2 << 30;
+
+/// The smallest number of bytes by which the memory for a stream grows.
+const BLOCK: usize = 1 << 16;
 
 /// Reads a whole file. If the file begins with the magic bytes of gzip, it is unpacked, even if its
 /// name does not end in `.gz`.
@@ -26,36 +29,58 @@ fn whole(path: &Path, reading: &Reading) -> Result<Vec<u8>, Diagnostic> {
         true => reading.left().min(LARGEST_UNPACKED),
         false => reading.left(),
     };
-    let mut packed = Vec::new();
-    file.take(limit.saturating_add(1))
-        .read_to_end(&mut packed)
-        .map_err(unreadable)?;
+    let size = file.metadata().map_or(0, |about| about.len());
+    let packed = contents(file, size, limit).map_err(|error| match error.kind() {
+        ErrorKind::OutOfMemory => diagnostics::too_little_memory(path, limit),
+        _ => unreadable(error),
+    })?;
     if packed.len() as u64 > limit {
         return Err(diagnostics::too_little_memory(path, limit));
     }
+    reading.take(path, packed.len())?;
     reading.keep(path, Checksum::of(&packed));
     if packed.is_empty() {
         return Err(diagnostics::empty_file(path));
     }
     if packed.starts_with(&[0x1f, 0x8b]) {
         let plain = unpack(path, &packed, LARGEST_UNPACKED.min(reading.left()))?;
+        reading.free(packed.len());
         reading.take(path, plain.len())?;
         return match plain.is_empty() {
             true => Err(diagnostics::empty_file(path)),
             false => Ok(plain),
         };
     }
-    reading.take(path, packed.len())?;
     Ok(packed)
 }
 
-/// Unpacks a gzip stream. The stream consists of one or more members.
+/// Reads a stream to its end, or until it has more than `limit` bytes. The memory is never larger
+/// than `limit` plus one byte. `expected` is the likely number of bytes.
+fn contents(stream: impl Read, expected: u64, limit: u64) -> std::io::Result<Vec<u8>> {
+    let most = usize::try_from(limit.saturating_add(1)).unwrap_or(usize::MAX);
+    let first = usize::try_from(expected.saturating_add(1)).unwrap_or(usize::MAX);
+    let mut stream = stream.take(most as u64);
+    let mut read = Vec::new();
+    loop {
+        let more = first.max(BLOCK).max(read.len()).min(most - read.len());
+        read.try_reserve_exact(more).map_err(|_| ErrorKind::OutOfMemory)?;
+        // A vector with spare room is filled without growing.
+        let room = (read.capacity() - read.len()) as u64;
+        let count = stream.by_ref().take(room).read_to_end(&mut read)?;
+        if (count as u64) < room || read.len() >= most {
+            read.shrink_to_fit();
+            return Ok(read);
+        }
+    }
+}
+
+/// Unpacks a gzip stream, which consists of one or more members.
 pub(super) fn unpack(path: &Path, packed: &[u8], limit: u64) -> Result<Vec<u8>, Diagnostic> {
-    let mut plain = Vec::new();
-    let mut stream = flate2::read::MultiGzDecoder::new(packed).take(limit.saturating_add(1));
-    stream
-        .read_to_end(&mut plain)
-        .map_err(|error| diagnostics::bad_gzip(path, &error))?;
+    let stream = flate2::read::MultiGzDecoder::new(packed);
+    let plain = contents(stream, 0, limit).map_err(|error| match error.kind() {
+        ErrorKind::OutOfMemory => diagnostics::too_little_memory(path, limit),
+        _ => diagnostics::bad_gzip(path, &error),
+    })?;
     match plain.len() as u64 {
         length if length <= limit => Ok(plain),
         _ if limit < LARGEST_UNPACKED => Err(diagnostics::too_little_memory(path, limit)),

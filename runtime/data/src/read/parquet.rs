@@ -41,6 +41,12 @@ const MOST_READ_RATIO: u64 = 64;
 /// Each read call counts as at least this number of bytes.
 const LEAST_READ: usize = 4096;
 
+/// For each record that was read, this number of bytes is added to the limit. A page of equal values
+/// takes a few bytes, but costs four calls for its header and its contents, so a file of many such
+/// pages would otherwise exceed the limit. The number of records is bounded by the memory of their
+/// values.
+const READ_PER_RECORD: u64 = 64;
+
 /// A file and the number of bytes that may still be read from it.
 struct Bounded {
     file: File,
@@ -115,20 +121,28 @@ impl ChunkReader for Bounded {
     }
 }
 
-/// The number of bytes that the values of a file may still take.
+/// The number of bytes that the values of a file may still take, and the number of bytes that may
+/// still be read for them.
 struct Room {
     all: u64,
     left: Cell<u64>,
+    unread: Arc<AtomicU64>,
 }
 
 impl Room {
-    fn of(file: &File) -> Room {
-        let size = file.metadata().map_or(0, |about| about.len());
-        let all = LARGEST.max(size.saturating_mul(LARGEST_RATIO));
+    fn of(file: &Bounded) -> Room {
+        let all = LARGEST.max(file.size.saturating_mul(LARGEST_RATIO));
         Room {
             all,
             left: Cell::new(all),
+            unread: file.left.clone(),
         }
+    }
+
+    /// Allows further reading after records were read.
+    fn allow(&self, records: usize) {
+        let bytes = READ_PER_RECORD * records as u64;
+        self.unread.fetch_add(bytes, Ordering::Relaxed);
     }
 
     fn take(&self, path: &Path, bytes: u64) -> Result<(), Diagnostic> {
@@ -189,12 +203,9 @@ fn checksum(file: &mut File) -> std::io::Result<Checksum> {
 }
 
 fn columns_of(path: &Path, file: File, reading: &Reading) -> Result<(Vec<Array>, usize), Diagnostic> {
-    let room = Room::of(&file);
     let bad = |error: ParquetError| malformed(path, &error.to_string());
     let file = Bounded::new(file).map_err(|error| diagnostics::unreadable(path, &error))?;
-    if file.size == 0 {
-        return Err(diagnostics::empty_file(path));
-    }
+    let room = Room::of(&file);
     let reader = SerializedFileReader::new(file).map_err(bad)?;
     let schema = reader.metadata().file_metadata().schema_descr_ptr();
     let mut arrays = Vec::new();
@@ -234,8 +245,13 @@ fn values(
     let mut builder = Builder::new(at, column, (reading, room))?;
     for group in 0..reader.num_row_groups() {
         let group = reader.get_row_group(group).map_err(bad)?;
-        decodable(at.path, group.metadata().column(place).compression())?;
+        let chunk = group.metadata().column(place);
+        decodable(at.path, chunk.compression())?;
+        // The library unpacks the chunk page by page. A page is at most as large as the chunk.
+        let unpacked = usize::try_from(chunk.uncompressed_size()).unwrap_or(0);
+        reading.take(at.path, unpacked)?;
         builder.read(group.as_ref(), place)?;
+        reading.free(unpacked);
     }
     builder.finish()
 }
@@ -364,7 +380,7 @@ impl<'a> Builder<'a> {
             if records == 0 {
                 return Ok(());
             }
-            self.reading.take(self.at.path, 8 * records)?;
+            self.room.allow(records);
             self.room.take(self.at.path, 8 * records as u64)?;
             let mut values = values.into_iter();
             for record in 0..records {
@@ -387,6 +403,7 @@ impl<'a> Builder<'a> {
     }
 
     fn int(&mut self, value: i64) -> Result<(), Diagnostic> {
+        self.reading.grow(self.at.path, &mut self.ints, PIECE)?;
         self.ints.push(value);
         Ok(())
     }
@@ -405,6 +422,7 @@ impl<'a> Builder<'a> {
                 &value.to_string(),
             ));
         }
+        self.reading.grow(self.at.path, &mut self.reals, PIECE)?;
         self.reals.push(value);
         Ok(())
     }
@@ -420,7 +438,9 @@ impl<'a> Builder<'a> {
         self.room.take(at.path, kept as u64)
     }
 
-    fn finish(self) -> Result<ArrayValues, Diagnostic> {
+    fn finish(mut self) -> Result<ArrayValues, Diagnostic> {
+        self.reading.fit(&mut self.ints);
+        self.reading.fit(&mut self.reals);
         let values = match (self.ints.is_empty(), self.reals.is_empty()) {
             (false, true) => ArrayValues::Int(self.ints),
             (true, false) => ArrayValues::Real(self.reals),
@@ -444,7 +464,7 @@ mod tests {
     fn a_small_file_holds_bounded_values() -> std::io::Result<()> {
         let path = std::env::temp_dir().join(format!("bnnc-room-{}", std::process::id()));
         std::fs::write(&path, b"PAR1")?;
-        let room = Room::of(&File::open(&path)?);
+        let room = Room::of(&Bounded::new(File::open(&path)?)?);
         std::fs::remove_file(&path)?;
         assert!(room.take(&path, LARGEST).is_ok());
         let fault = room.take(&path, 1).err().map(|fault| fault.message);

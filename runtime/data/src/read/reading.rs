@@ -12,6 +12,9 @@ use std::path::{Path, PathBuf};
 /// order.
 pub type Gaps = BTreeMap<String, Vec<usize>>;
 
+/// The number of elements for which an empty vector gets room if no larger number is expected.
+const FEWEST: usize = 16;
+
 /// The limits, choices and results of reading the files of a data item.
 #[derive(Debug)]
 pub struct Reading {
@@ -162,6 +165,38 @@ impl Reading {
             true => Err(diagnostics::too_little_memory(path, self.limit)),
             false => Ok(()),
         }
+    }
+
+    /// Makes room for at least one more element in a vector, whose memory is counted before it is
+    /// reserved. An empty vector gets room for `expected` elements; a full one doubles.
+    ///
+    /// # Errors
+    /// Fails if the memory exceeds the limit, or if the system does not provide it.
+    pub(super) fn grow<T>(
+        &self,
+        path: &Path,
+        elements: &mut Vec<T>,
+        expected: usize,
+    ) -> Result<(), Diagnostic> {
+        if elements.len() < elements.capacity() {
+            return Ok(());
+        }
+        let left = self.left();
+        let more = match elements.len() {
+            0 => expected.max(FEWEST),
+            length => length,
+        };
+        self.take(path, more.saturating_mul(size_of::<T>()))?;
+        elements
+            .try_reserve_exact(more)
+            .map_err(|_| diagnostics::too_little_memory(path, left))
+    }
+
+    /// Releases the memory that [`Reading::grow`] reserved for a vector, but that its elements do
+    /// not need.
+    pub(super) fn fit<T>(&self, elements: &mut Vec<T>) {
+        self.free(size_of::<T>() * (elements.capacity() - elements.len()));
+        elements.shrink_to_fit();
     }
 
     /// Releases bytes of memory that were counted.

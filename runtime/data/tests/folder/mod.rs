@@ -184,3 +184,27 @@ pub fn packed_parquet(x: &[Option<f64>], codec: parquet::basic::Compression) -> 
     group.close().unwrap();
     writer.into_inner().unwrap()
 }
+
+/// Returns a Parquet file with the column `x: int32`, which is 7 in each of the rows. Every page has
+/// `page` rows.
+pub fn constant_parquet(rows: usize, page: usize) -> Vec<u8> {
+    use parquet::data_type::Int32Type;
+    use parquet::file::properties::{EnabledStatistics, WriterProperties};
+    use parquet::file::writer::SerializedFileWriter;
+    let schema = parquet::schema::parser::parse_message_type("message m { required int32 x; }").unwrap();
+    let properties = WriterProperties::builder()
+        .set_data_page_row_count_limit(page)
+        .set_write_batch_size(page)
+        .set_statistics_enabled(EnabledStatistics::None)
+        .build();
+    let mut writer = SerializedFileWriter::new(Vec::new(), schema.into(), properties.into()).unwrap();
+    let mut group = writer.next_row_group().unwrap();
+    let mut column = group.next_column().unwrap().unwrap();
+    column
+        .typed::<Int32Type>()
+        .write_batch(&vec![7; rows], None, None)
+        .unwrap();
+    column.close().unwrap();
+    group.close().unwrap();
+    writer.into_inner().unwrap()
+}
