@@ -171,6 +171,10 @@ fn diverged(infer: &InferenceBlock, fitted: &TrainingResult, rows: usize) -> Opt
 /// the training should have reached its optimum.
 pub fn doubt<'a>(infer: &InferenceBlock, fitted: &'a TrainingResult, rows: usize) -> Option<Doubt<'a>> {
     let options = &infer.training()?.options;
+    // If every parameter of a family is fixed, the losses are only noise.
+    if infer.maximises_bound() && infer.cost.variational_parameters == 0 {
+        return None;
+    }
     // Iterates that are averaged should scatter around the optimum, so a loss above the minimum is
     // not a reason for doubt.
     let is_point = infer.iterated().is_none();
