@@ -1,6 +1,7 @@
 //! Tests of all warnings about chains: the conditions that trigger them, and their texts.
 #![allow(clippy::unwrap_used)]
 
+use bnnc_abi::manifest::OutputKind;
 use bnnc_abi::sampling::{Adaptation, HmcOptions, MetricKind, NutsOptions, RandomWalkOptions, Transition};
 use bnnc_base::diagnostic::{Diagnostic, Severity};
 use bnnc_mcmc::diagnostics::advice::rows_not_left_out;
@@ -57,6 +58,8 @@ fn good<'a>(transition: &'a Transition, quantities: &'a [(String, QuantitySummar
         swapped: None,
         parameters: 3,
         has_layers: false,
+        outputs: &[OutputKind::Real],
+        raw: &["inputs", "target"],
     }
 }
 
@@ -574,12 +577,40 @@ fn fewer_parameters_are_advised_if_rows_are_few() {
         bad: 20,
         very_bad: 0,
     };
-    let text = |parameters: usize| {
-        let found = rows_not_left_out("fit", shapes, parameters).expect("a warning");
+    let of_kind = |parameters: usize, kind: OutputKind| {
+        let found = rows_not_left_out("fit", shapes, (parameters, &[kind])).expect("a warning");
         format!("{:?} {:?}", found.notes, found.help)
     };
+    let text = |parameters: usize| of_kind(parameters, OutputKind::Real);
     // If there are as many parameters as rows, the advice names this as the cause. If there are a tenth as many parameters as
     // rows, the advice recommends a likelihood with heavier tails.
     assert!(text(31).contains("31 parameters for 30 rows") && !text(31).contains("StudentT"));
     assert!(text(3).contains("StudentT") && !text(3).contains("parameters for"));
+    // Heavier tails exist only for real outputs.
+    let others = [
+        (OutputKind::Count, "NegativeBinomial"),
+        (OutputKind::Bool, "narrower priors"),
+        (OutputKind::Classes(3), "narrower priors"),
+    ];
+    for (kind, advice) in others {
+        let text = of_kind(3, kind);
+        assert!(text.contains(advice) && !text.contains("StudentT"), "{text}");
+    }
+}
+
+/// Only parts of the data that are not standardised yet are named. A count or a class cannot be
+/// standardised.
+#[test]
+fn advice_to_standardise_names_only_what_is_not_standardised() {
+    let few = quantities(|summary| summary.ess_bulk = 20.0);
+    let advised = |raw: &[&str]| {
+        let facts = ChainFacts {
+            raw,
+            ..good(&NUTS, &few)
+        };
+        format!("{:?}", advice(&facts)[0].help)
+    };
+    assert!(advised(&["inputs", "target"]).contains("`standardise = [inputs, target]`"));
+    assert!(advised(&["inputs"]).contains("`standardise = [inputs]`"));
+    assert!(!advised(&[]).contains("standardise"));
 }

@@ -34,7 +34,7 @@ pub mod tune;
 pub mod weights;
 
 use bnnc_abi::laplace::{Laplace, PriorPrecision, Structure};
-use bnnc_abi::manifest::InferenceBlock;
+use bnnc_abi::manifest::{InferenceBlock, Length};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_core::context::{Context, Stop};
 use bnnc_core::diagnostics::bound::skewed_at_bound;
@@ -44,7 +44,7 @@ use bnnc_core::states::StateValues;
 use bnnc_data::Dataset;
 use bnnc_laplace::{self as algebra};
 use bnnc_training::start::Starts;
-use bnnc_training::{Task, TrainingResult, restarts};
+use bnnc_training::{Task, TrainingResult, report::longer, restarts};
 pub use gaussian::{Approximated, Gaussian};
 use gaussian::{GaussianFacts, Kept, part};
 use jacobians::Which;
@@ -139,17 +139,31 @@ fn approximate(
     })
 }
 
+/// The lengths of a search that warnings recommend if the program did not ask for a search.
+const SEARCH_EPOCHS: usize = 100;
+const SEARCH_STEPS: usize = 2000;
+
+/// Returns the text of an option that searches for the maximum for longer, in the unit that the
+/// program uses.
+fn longer_search(infer: &InferenceBlock, laplace: &Laplace) -> String {
+    match infer.training().map(|train| &train.options) {
+        Some(options) if laplace.search => longer(options, false),
+        Some(options) if matches!(options.length(), Length::Steps(_)) => format!("steps = {SEARCH_STEPS}"),
+        Some(_) | None => format!("epochs = {SEARCH_EPOCHS}"),
+    }
+}
+
 /// Returns the warnings about the Gaussians.
 fn warnings(infer: &InferenceBlock, laplace: &Laplace, members: &[Gaussian]) -> Vec<Diagnostic> {
+    let longer = longer_search(infer, laplace);
+    let search = diagnostics::SearchForMaximum {
+        searched: laplace.search,
+        longer: &longer,
+    };
     let far = members.iter().filter_map(|member| {
         let weights = member.facts.weights;
         let rise = member.facts.rise.filter(|rise| *rise > RISE * weights as f64)?;
-        Some(diagnostics::not_at_maximum(
-            &infer.name,
-            rise,
-            weights,
-            laplace.search,
-        ))
+        Some(diagnostics::not_at_maximum(&infer.name, rise, weights, search))
     });
     let elsewhere = members.iter().filter_map(|member| {
         let weights = member.facts.weights;
@@ -168,7 +182,7 @@ fn warnings(infer: &InferenceBlock, laplace: &Laplace, members: &[Gaussian]) -> 
         is_inside.then(|| diagnostics::other_centre(&infer.name, &elsewhere, laplace))
     });
     let others = members.iter().filter_map(|member| member.facts.others_rise);
-    let others = others.map(|rise| diagnostics::others_not_at_maximum(&infer.name, rise, laplace.search));
+    let others = others.map(|rise| diagnostics::others_not_at_maximum(&infer.name, rise, search));
     let ends = members.iter().filter_map(|member| member.facts.at_end);
     let ends = ends.map(|factor| diagnostics::factor_at_end(&infer.name, factor, laplace));
     let is_unsettled = members.iter().any(|member| member.facts.unsettled);

@@ -257,7 +257,9 @@ impl Run<'_> {
             outcome.mark_infinite(infer);
             if let (Some(left_out), None) = (&outcome.left_out, &outcome.diagnosis) {
                 let shapes = left_out.total.shapes();
-                let warning = rows_not_left_out(&infer.name, shapes, infer.cost.parameters);
+                let kinds: Vec<_> = infer.outputs.iter().map(|output| output.kind.clone()).collect();
+                let model = (infer.cost.parameters, &kinds[..]);
+                let warning = rows_not_left_out(&infer.name, shapes, model);
                 self.result.warnings.extend(warning);
             }
         }

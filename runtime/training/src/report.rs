@@ -34,8 +34,9 @@ pub(super) fn is_cut_off(infer: &InferenceBlock, fitted: &TrainingResult, rows: 
     is_stopped && (infer.maximises_bound() || is_small || infer.iterated().is_some())
 }
 
-/// Returns the text of an option that makes the training longer, such as `epochs = 200`.
-fn longer(options: &Training, is_cut_off: bool) -> String {
+/// Returns the text of an option that makes the training longer, such as `epochs = 200`. If
+/// `is_cut_off` is true, early stopping ended the training.
+pub fn longer(options: &Training, is_cut_off: bool) -> String {
     if is_cut_off {
         return format!("patience = {}", options.patience.saturating_mul(4));
     }
@@ -285,7 +286,8 @@ pub fn warnings(infer: &InferenceBlock, fitted: &TrainingResult, dataset: &Datas
         ends_at_zero: train.options.schedule.ends_at_zero(),
         clip: train.options.clip,
         faster: faster.as_deref(),
-        raw: raw.as_deref(),
+        raw: &raw,
+        maximises_bound: infer.maximises_bound(),
     };
     let doubt = doubt(infer, fitted, rows).map(|doubt| match doubt {
         Doubt::Diverged(first, last) => losses::diverged(&infer.name, (first, last), rows),

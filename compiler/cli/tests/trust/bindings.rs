@@ -368,6 +368,13 @@ fn one_based_positions_of_a_constant_size_are_a_warning() {
         .program(&groups_program("csv(\"d.csv\")", "4", "4"));
     let found = gap.bnnc("check", &[]);
     found.assert_warning("E0265", &["no row has the value 2 in `g`", "`g: index(J)`"]);
+    // Subtracting 10 would leave gaps between the identifiers.
+    let tens = Trial::new()
+        .file("d.csv", groups(&[10, 20, 30, 80]))
+        .program(&groups_program("csv(\"d.csv\")", "81", "81"));
+    let found = tens.bnnc("check", &[]);
+    found.assert_warning("E0265", &["no row has the value 0 in `g`", "`g: index(J)`"]);
+    assert!(!found.stderr.contains("subtract"), "{}", found.stderr);
     let beyond = Trial::new()
         .file("d.csv", groups(&[1, 2, 3]))
         .program(&groups_program("csv(\"d.csv\")", "3", "3"));

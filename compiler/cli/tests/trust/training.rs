@@ -648,3 +648,39 @@ infer fit = vi(Q, d) {{ steps = 100 }}
     assert!(warned("0.5"));
     assert!(!warned("fixed(0.5)"));
 }
+
+/// The advice of `laplace` has the unit that the program uses, because `steps` and `epochs` cannot
+/// be given together.
+#[test]
+fn a_search_that_is_too_short_is_continued_in_the_unit_of_the_program() {
+    for (length, advice) in [("steps = 20", "`steps = 40`"), ("epochs = 20", "`epochs = 40`")] {
+        let (trial, _) = planes(&format!("infer fit = laplace(Plane, rows) {{ {length} }}"));
+        let output = trial.bnnc("run", &[]);
+        output.assert_warning("E0546", &["the search ended before the maximum", advice]);
+    }
+}
+
+/// The loss of a target of the size 1e18 is too noisy to judge. The advice fits the method.
+#[test]
+#[cfg_attr(not(feature = "collapsed"), ignore = "needs the feature `collapsed`")]
+fn a_target_of_a_huge_scale_is_to_be_standardised() {
+    let rows = (0..40).map(|row| format!("{},{row}e17\n", 0.05 * f64::from(row)));
+    let table: String = std::iter::once("x,y\n".to_owned()).chain(rows).collect();
+    let trial = Trial::new().file("d.csv", table).program(
+        "data d = csv(\"d.csv\") { target = y, standardise = [inputs] }
+model M(x: real) -> y: real {
+  h = Dense(4)
+  o = Dense(1)
+  y ~ Normal(o(relu(h([x])))[0], 1)
+}
+infer fit = collapsed(M, d) { over = last_layer, epochs = 40 }
+",
+    );
+    let output = trial.bnnc("run", &[]);
+    output.assert_warning("E0533", &["`standardise = [target]`"]);
+    assert!(
+        !output.stderr.contains("`vi`") && !output.stderr.contains("samples"),
+        "{}",
+        output.stderr
+    );
+}

@@ -195,23 +195,37 @@ pub fn counts_from_one(diagnostic: Diagnostic, column: &str) -> Diagnostic {
     ))
 }
 
-/// Reports a position that no row selects (a warning).
+/// How to bind a column without positions that no row selects.
+#[derive(Clone, Copy, Debug)]
+pub enum Gapless {
+    /// The values are consecutive integers: the smallest of them can be subtracted.
+    Shift,
+    /// The values of an input have gaps: the size can come from the data.
+    FromData,
+    /// The values of an output with classes have gaps: its classes can be text.
+    Text,
+}
+
+/// Reports a position that no row selects (a warning). `cure` is the advice.
 pub fn unused_position(
     span: Span,
     position: i64,
     (input, column): (&str, &str),
-    size: usize,
+    (size, cure): (usize, Gapless),
     schema: &Schema,
 ) -> Diagnostic {
     let text = format!("no row has the value {position} in `{column}`");
     Diagnostic::warning(&UNUSED_POSITION, span, text)
         .label(format!("has the positions 0 to {}", size.saturating_sub(1)))
         .note(format!("in the data `{}`", schema.name))
-        .help(match position {
-            0 => "subtract the smallest value from this column in the file, or write the labels as text".to_owned(),
-            _ => format!(
+        .help(match cure {
+            Gapless::Shift => {
+                "subtract the smallest value from this column in the file, or write the labels as text".to_owned()
+            }
+            Gapless::FromData => format!(
                 "declare `{input}: index(J)`, which has one position per distinct value, or write the labels as text"
             ),
+            Gapless::Text => "write the labels as text: each distinct text is then one class".to_owned(),
         })
 }
 

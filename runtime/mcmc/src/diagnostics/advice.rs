@@ -8,10 +8,12 @@ use super::codes::{
     NOISY_DIFFERENCES, NOT_FINITE, ROWS_NOT_LEFT_OUT, TRAJECTORIES_CUT,
 };
 use crate::loo::Shapes;
+use bnnc_abi::manifest::OutputKind;
 use bnnc_abi::sampling::Transition;
 use bnnc_base::diagnostic::{Code, Diagnostic, FaultyInput, Place, Severity};
 use bnnc_base::number::rounded;
 use divergences::{as_noise, divergences, smooth};
+use std::collections::BTreeSet;
 
 /// If a chain has fewer draws than this, its two halves cannot be compared.
 const LEAST_DRAWS: usize = 4;
@@ -59,6 +61,18 @@ pub struct ChainFacts<'a> {
     pub parameters: usize,
     /// True if the model has layers.
     pub has_layers: bool,
+    /// The kinds of the outputs.
+    pub outputs: &'a [OutputKind],
+    /// The parts of the data that could be standardised but are not: `inputs` or `target`.
+    pub raw: &'a [&'a str],
+}
+
+impl ChainFacts<'_> {
+    /// Returns the advice to standardise the data, or `None` if nothing is left to standardise.
+    fn standardise(&self) -> Option<String> {
+        (!self.raw.is_empty())
+            .then(|| format!("standardise the data: `standardise = [{}]`", self.raw.join(", ")))
+    }
 }
 
 /// A case of label switching: a vector, or several scalars, whose values are ordered differently in different chains. The chains agree only after
@@ -85,7 +99,7 @@ pub fn advice(facts: &ChainFacts<'_>) -> Vec<Diagnostic> {
         acceptance_off(facts),
         facts
             .shapes
-            .and_then(|shapes| rows_not_left_out(facts.infer, shapes, facts.parameters)),
+            .and_then(|shapes| rows_not_left_out(facts.infer, shapes, (facts.parameters, facts.outputs))),
     ];
     all.into_iter().flatten().collect()
 }
@@ -293,9 +307,8 @@ fn few_effective_draws(facts: &ChainFacts<'_>) -> Option<Diagnostic> {
     {
         diagnostic = diagnostic.help("for strongly correlated parameters set `metric = dense`");
     }
-    Some(diagnostic.help(
-        "standardise inputs and target, or reparameterise the model so that its parameters are less correlated",
-    ))
+    let diagnostic = facts.standardise().into_iter().fold(diagnostic, Diagnostic::help);
+    Some(diagnostic.help("reparameterise the model so that its parameters are less correlated"))
 }
 
 /// Returns whether every quantity is constant in every chain. A single constant quantity does not indicate an error, because it may be constant by
@@ -353,7 +366,8 @@ fn trajectories_cut(facts: &ChainFacts<'_>) -> Option<Diagnostic> {
     {
         diagnostic = diagnostic.help("for strongly correlated parameters set `metric = dense`");
     }
-    Some(diagnostic.help("standardise inputs and target, and give every parameter a proper prior"))
+    let diagnostic = facts.standardise().into_iter().fold(diagnostic, Diagnostic::help);
+    Some(diagnostic.help("give every parameter a proper prior"))
 }
 
 /// A warning compares odds: the odds of the acceptance rate are more than this factor above or below the odds of the target rate.
@@ -395,8 +409,28 @@ fn acceptance_off(facts: &ChainFacts<'_>) -> Option<Diagnostic> {
 /// If there are fewer rows per parameter than this, a single row may determine some parameters.
 const ROWS_EACH: usize = 3;
 
-/// Returns a warning if the Pareto shape of some rows is too large for a reliable estimate. `parameters` is the number of parameters of the model.
-pub fn rows_not_left_out(infer: &str, shapes: Shapes, parameters: usize) -> Option<Diagnostic> {
+/// Returns the advice about influential rows for a kind of output.
+fn about_influential_rows(kind: &OutputKind) -> &'static str {
+    match kind {
+        OutputKind::Real => {
+            "if these rows are outliers of a real output, use a likelihood with heavier tails: `StudentT`"
+        }
+        OutputKind::Count => {
+            "if these rows are outliers of a count, use a likelihood with a larger variance: `NegativeBinomial`"
+        }
+        OutputKind::Classes(_) | OutputKind::Bool => {
+            "if the inputs separate the classes almost perfectly, use narrower priors of the weights; otherwise check the labels of these rows"
+        }
+    }
+}
+
+/// Returns a warning if the Pareto shape of some rows is too large for a reliable estimate. `parameters` is the number of parameters of the model,
+/// and `outputs` has the kinds of its outputs.
+pub fn rows_not_left_out(
+    infer: &str,
+    shapes: Shapes,
+    (parameters, outputs): (usize, &[OutputKind]),
+) -> Option<Diagnostic> {
     let Shapes { good, bad, very_bad } = shapes;
     if bad + very_bad == 0 {
         return None;
@@ -411,8 +445,10 @@ pub fn rows_not_left_out(infer: &str, shapes: Shapes, parameters: usize) -> Opti
         .help("use metrics of test rows instead: `test = fraction(0.2)` in the data item");
     let rows = good + bad + very_bad;
     Some(match parameters.saturating_mul(ROWS_EACH) < rows {
-        true => diagnostic
-            .help("if these rows are outliers of a real output, use a likelihood with heavier tails: `StudentT`"),
+        true => {
+            let advice: BTreeSet<&str> = outputs.iter().map(about_influential_rows).collect();
+            advice.into_iter().fold(diagnostic, Diagnostic::help)
+        }
         false => diagnostic
             .note(format!(
                 "there are {parameters} parameters for {rows} rows: some parameters are determined by a single row, and their posterior changes completely without this row"

@@ -284,12 +284,29 @@ pub fn weights_of_different_noise(infer: &str) -> Diagnostic {
         .help("write `link = glm`, which uses the best link for each likelihood")
 }
 
+/// The search for the maximum that a warning is about.
+#[derive(Clone, Copy, Debug)]
+pub struct SearchForMaximum<'a> {
+    /// True if the inference searched for the maximum, and false if it was given a start.
+    pub searched: bool,
+    /// The text of an option that searches for longer, such as `steps = 4000`, in the unit that the
+    /// program uses.
+    pub longer: &'a str,
+}
+
+impl SearchForMaximum<'_> {
+    /// Returns the reason why the point is not a maximum.
+    fn reason(self) -> &'static str {
+        match self.searched {
+            true => "the search ended before the maximum",
+            false => "its start is not a maximum of its posterior",
+        }
+    }
+}
+
 /// A warning: the log posterior could rise by `rise` if the weights changed. `weights` is the number of weights.
-pub fn not_at_maximum(infer: &str, rise: f64, weights: usize, searched: bool) -> Diagnostic {
-    let what = match searched {
-        true => "the search ended before the maximum",
-        false => "its start is not a maximum of its posterior",
-    };
+pub fn not_at_maximum(infer: &str, rise: f64, weights: usize, search: SearchForMaximum<'_>) -> Diagnostic {
+    let what = search.reason();
     let text = match rise.is_finite() {
         true => {
             format!(
@@ -303,19 +320,16 @@ pub fn not_at_maximum(infer: &str, rise: f64, weights: usize, searched: bool) ->
     };
     let mut warning = error(&NOT_AT_MAXIMUM, FaultyInput::Program, text);
     warning.severity = Severity::Warning;
-    match searched {
-        true => warning
-            .help("continue the search for the maximum with a larger `epochs`, and `schedule = cosine`"),
-        false => warning.help("search for the maximum from there: `epochs = 100`"),
-    }
+    let longer = search.longer;
+    warning.help(match search.searched {
+        true => format!("search for the maximum for longer: `{longer}`, and `schedule = cosine`"),
+        false => format!("search for the maximum from there: `{longer}`"),
+    })
 }
 
 /// A warning: the log posterior could rise by `rise` if states other than weights changed.
-pub fn others_not_at_maximum(infer: &str, rise: f64, searched: bool) -> Diagnostic {
-    let what = match searched {
-        true => "the search ended before the maximum",
-        false => "its start is not a maximum of its posterior",
-    };
+pub fn others_not_at_maximum(infer: &str, rise: f64, search: SearchForMaximum<'_>) -> Diagnostic {
+    let what = search.reason();
     let by = match rise.is_finite() {
         true => format!("by {}", rounded(rise, 3)),
         false => "without bound".to_owned(),
@@ -325,9 +339,11 @@ pub fn others_not_at_maximum(infer: &str, rise: f64, searched: bool) -> Diagnost
     );
     let mut warning = error(&NOT_AT_MAXIMUM, FaultyInput::Program, text);
     warning.severity = Severity::Warning;
-    warning.help(
-        "search for the maximum with a larger `epochs` or larger steps, or from the start: `epochs = 100`",
-    )
+    let longer = search.longer;
+    warning.help(match search.searched {
+        true => format!("search for the maximum for longer, `{longer}`, or with a larger learning rate"),
+        false => format!("search for the maximum from there: `{longer}`"),
+    })
 }
 
 /// An error: the structure of the precision cannot represent the prior.

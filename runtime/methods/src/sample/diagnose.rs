@@ -1,7 +1,7 @@
 //! Diagnostics of draws: the statistics of the sampler itself, R-hat and the effective sample size
 //! of every quantity, and PSIS-LOO.
 
-use bnnc_abi::manifest::InferenceBlock;
+use bnnc_abi::manifest::{InferenceBlock, OutputKind};
 use bnnc_abi::sampling::{Correction, Sampling};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_core::context::Stop;
@@ -13,6 +13,7 @@ use bnnc_inference::leave_one_out::LeftOut;
 use bnnc_mcmc::diagnostics::energy::Energies;
 use bnnc_mcmc::diagnostics::{ChainFacts, Summariser, Swapped, advice};
 use bnnc_mcmc::penalty::report::target;
+use bnnc_training::report::raw;
 
 /// Diagnoses the draws of a sampling run.
 ///
@@ -58,6 +59,7 @@ pub fn diagnose(
     let reports = sampling.noncentred.iter().filter_map(|at| infer.reports.get(*at));
     let noncentred: Vec<String> = reports.map(|report| report.name.clone()).collect();
     let swapped = swapped(infer, quantities);
+    let outputs: Vec<OutputKind> = infer.outputs.iter().map(|output| output.kind.clone()).collect();
     found.warnings = advice(&ChainFacts {
         infer: &infer.name,
         transition: &sampling.transition,
@@ -80,6 +82,8 @@ pub fn diagnose(
             .reports
             .iter()
             .any(|report| !infer.names.declares(&report.name)),
+        outputs: &outputs,
+        raw: &raw(infer, dataset),
     });
     Ok(found)
 }

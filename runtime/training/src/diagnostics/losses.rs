@@ -131,8 +131,11 @@ pub struct WarnedTraining<'a> {
     pub clip: Option<f64>,
     /// The advice to use a larger learning rate, if the present rate is small.
     pub faster: Option<&'a str>,
-    /// The options of the data item that would standardise the data, if they are not standardised.
-    pub raw: Option<&'a str>,
+    /// The parts of the data that could be standardised but are not: `inputs` or `target`.
+    pub raw: &'a [&'a str],
+    /// True if the method draws from a variational posterior, whose width and number of samples
+    /// determine the noise of the loss.
+    pub maximises_bound: bool,
 }
 
 impl WarnedTraining<'_> {
@@ -284,14 +287,21 @@ pub fn at_saddle(infer: &str, fall: f64, rows: usize) -> Diagnostic {
 
 /// A warning: the loss of a training run is so noisy that a fall would not be visible.
 pub fn noisy_loss(trained: WarnedTraining<'_>, noise: f64, rows: usize) -> Diagnostic {
-    let WarnedTraining { infer, longer, .. } = trained;
+    let WarnedTraining {
+        infer,
+        longer,
+        maximises_bound,
+        ..
+    } = trained;
     let text = format!(
         "bnnc cannot tell whether `{infer}` has converged: the noise of its loss hides changes of {} per row",
         short(per_row(noise, rows))
     );
-    warning(&NOT_CONVERGED, text)
-        .help(format!("train for longer: `{longer}`"))
-        .help("for `vi`: start with narrower posteriors (`Normal(scale = 0.1)`), or use more `samples`")
+    let warning = warning(&NOT_CONVERGED, text).help(format!("train for longer: `{longer}`"));
+    let narrower = "start with narrower posteriors (`Normal(scale = 0.1)`), or use more `samples`".to_owned();
+    let others = maximises_bound.then_some(narrower);
+    let others = others.into_iter().chain(trained.standardise());
+    others.fold(warning, Diagnostic::help)
 }
 
 /// A warning: the loss of a training rose from `first` to `last`, because its steps are too long.

@@ -147,6 +147,13 @@ pub fn positions(
             false => diagnostic,
         }));
     }
+    let mut steps = field.integers().zip(field.integers().skip(1));
+    let is_consecutive = steps.all(|(low, high)| high - low == 1);
+    let cure = match (is_consecutive, selector.is_class) {
+        (true, _) => diagnostics::Gapless::Shift,
+        (false, false) => diagnostics::Gapless::FromData,
+        (false, true) => diagnostics::Gapless::Text,
+    };
     let mut pairs = (0_i64..).zip(field.integers());
     let unused = pairs.find(|(position, found)| position != found);
     // Data often contain only some of the declared classes: for example, images of only some
@@ -157,7 +164,8 @@ pub fn positions(
     let warning = unused
         .filter(|position| is_of_interest(*position))
         .map(|position| {
-            diagnostics::unused_position(span, position, (&selector.input, &field.name), size, schema)
+            let names = (&*selector.input, &*field.name);
+            diagnostics::unused_position(span, position, names, (size, cure), schema)
         });
     Ok(warning)
 }
