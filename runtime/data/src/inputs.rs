@@ -119,7 +119,7 @@ fn resolve_input(table: &Table, column: &ColumnExpr, find: Find<'_, '_>) -> Resu
         return Ok(Input::Aside);
     }
     if !array.per_example {
-        return Err(diagnostics::not_a_column(
+        return Err(diagnostics::shared_by_rows(
             &table.path(),
             name,
             &array.shared_by(table.rows),

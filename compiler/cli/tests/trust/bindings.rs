@@ -1018,3 +1018,34 @@ fn an_output_with_the_name_of_another_column_needs_a_target() {
     let other = of(" { target = a }").bnnc("check", &[]);
     assert_eq!(other.status, 0, "{}", other.stderr);
 }
+
+/// JSON data may have arrays that all rows share. The messages name both ways to read them.
+#[test]
+fn an_array_that_all_rows_share_is_read_as_one_array_or_from_the_shared_file() {
+    let json = "{\"x\": [1, 2, 3, 4, 5, 6], \"z\": [1, 2, 3], \"y\": [2, 4, 6, 8, 10, 12.5]}";
+    let program = |data: &str, inputs: &str, mean: &str| {
+        let program = format!(
+            "data d = json(\"d.json\") {{ target = y{data} }}
+model M{inputs} -> y: real {{
+  b ~ Normal(0, 1)
+  y ~ Normal(b * x + {mean}, 1)
+}}
+infer fit = map(M, d)
+"
+        );
+        let trial = Trial::new()
+            .file("d.json", json)
+            .file("shared.json", "{\"z\": [1, 2, 3]}");
+        trial.program(&program).bnnc("check", &[])
+    };
+    let cures = ["`shared = json(\"shared.json\")`", "`(z: real[n])(..)`"];
+    program("", "(x: real, z: real)", "z").assert_error("E0292", 1, &cures);
+    program(", inputs = [x, z]", "(x: real, z: real[n])", "sum(z)").assert_error("E0421", 3, &cures);
+    program("", "(x: real, z: real[n])", "sum(z)").assert_sound();
+    program(
+        ", shared = json(\"shared.json\")",
+        "(z: real[n])(x: real)",
+        "sum(z)",
+    )
+    .assert_sound();
+}

@@ -373,9 +373,13 @@ pub fn with_axes(diagnostic: Diagnostic, input: &str, declared: usize, found: us
             .join(", "),
     };
     match found > declared {
-        true => diagnostic.help(format!(
-            "declare `{input}: real[{axes}]` (the length of this array is not the number of rows, so all rows share the array)"
-        )),
+        true => diagnostic
+            .help(format!(
+                "declare `{input}: real[{axes}]` (the length of this array is not the number of rows, so all rows share the array)"
+            ))
+            .help(format!(
+                "or write the array to a file of its own, `shared = json(\"shared.json\")`, and declare it in the first of two parameter lists: `({input}: real[{axes}])(..)`"
+            )),
         false => diagnostic,
     }
 }

@@ -208,6 +208,16 @@ pub fn not_a_column(path: &Path, name: &str, why: &str, span: Option<Span>) -> D
     )
 }
 
+/// An error: an array that all rows share cannot be used as a column.
+pub fn shared_by_rows(path: &Path, name: &str, why: &str, span: Option<Span>) -> Diagnostic {
+    let shown = shown(name);
+    not_a_column(path, name, why, span)
+        .help(format!("leave `{shown}` out here: all rows share it, and a model reads it with `{shown}: real[n]`"))
+        .help(format!(
+            "or write it to a file of its own, `shared = json(\"shared.json\")`, and declare it in the first of two parameter lists: `({shown}: real[n])(..)`"
+        ))
+}
+
 /// An error: a column expression has an unknown function or a wrong number of arguments.
 pub fn bad_function(path: &Path, message: String, span: Span) -> Diagnostic {
     fault(&codes::BAD_FUNCTION, At::file(path), message)
