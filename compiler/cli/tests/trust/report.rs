@@ -680,3 +680,24 @@ infer fit = {method}(Tail, d)"
         assert_eq!(is_all, is_infinite, "{method} {prior}: {written}");
     }
 }
+
+/// Chains diagnose the norm of a layer's weights, so that the weights have no summary each.
+#[test]
+fn a_single_value_without_a_summary_is_listed_in_the_singular() {
+    let rows: String = (0..20).map(|at| format!("{},{}\n", at % 7, at % 5)).collect();
+    let trial = Trial::new().file("d.csv", format!("x,y\n{rows}")).program(
+        "data d = csv(\"d.csv\") { target = y, standardise = [inputs, target] }
+model M(x: real) -> y: real {
+  o = Dense(1)
+  y ~ Normal(o([x])[0], 1)
+}
+infer fit = nuts(M, d) { chains = 2, warmup = 50, draws = 50 }",
+    );
+    let output = trial.bnnc("run", &[]);
+    assert!(
+        output.stdout.contains(" 1 value, not summarised"),
+        "{}",
+        output.stdout
+    );
+    assert!(!output.stdout.contains(" 1 values"), "{}", output.stdout);
+}
