@@ -417,6 +417,34 @@ fn a_failed_inference_keeps_earlier_results() {
     assert!(result["stopped"].as_str().unwrap().starts_with("E0501"));
 }
 
+/// `timeout` sends its signal to the process and to its group, so that it arrives twice.
+#[test]
+fn a_signal_that_arrives_twice_at_once_keeps_the_results() {
+    let workshop = workshop("doubled");
+    let out = workshop.join("out");
+    let words = arguments(&workshop, "--out", &out)
+        .into_iter()
+        .chain(["--only", "found", "--set", "found.epochs=100000000"].map(str::to_owned));
+    let child = spawn(words.collect());
+    wait_for(&out, "run.json");
+    let id = child.id();
+    let twice = format!("kill -TERM {id}; sleep 0.02; kill -TERM {id}");
+    assert!(
+        Command::new("sh")
+            .args(["-c", &twice])
+            .status()
+            .unwrap()
+            .success()
+    );
+    let output = child.wait_with_output().unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(130), "{stderr}");
+    assert!(stderr.contains("continues the run from here"), "{stderr}");
+    let text = fs::read_to_string(out.join("result.json")).unwrap();
+    let result: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(result["interrupted"], true);
+}
+
 #[test]
 fn a_second_signal_ends_the_process() {
     let workshop = workshop("twice");
@@ -424,6 +452,8 @@ fn a_second_signal_ends_the_process() {
     let mut child = start(&workshop, "--out", &out);
     wait_for(&out, "turning-0-0.chain");
     signal(&child, "-INT");
+    // A signal that follows at once belongs to the first one.
+    std::thread::sleep(Duration::from_millis(300));
     let _ = Command::new("kill")
         .args(["-INT", &child.id().to_string()])
         .status();

@@ -19,11 +19,13 @@ use bnnc_run::out::SavedRun;
 use bnnc_run::{RunResult, Sources};
 use signal_hook::consts::signal::{SIGINT, SIGTERM};
 use signal_hook::flag;
+use signal_hook::iterator::Signals;
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 /// A run that is ready to be executed.
 pub struct Job<'a> {
@@ -209,15 +211,31 @@ fn quoted(word: &str) -> String {
     }
 }
 
-/// Returns a flag that the first Ctrl-C raises. A second Ctrl-C ends the process immediately.
+/// Signals that arrive within this time of the first one count as the same request. `timeout` sends
+/// its signal twice, to the process and to its group.
+const SAME_REQUEST: Duration = Duration::from_millis(200);
+
+/// Returns a flag that the first Ctrl-C raises. A second Ctrl-C ends the process immediately, unless
+/// it arrives directly after the first one.
 pub fn interrupt() -> Interrupt {
     let interrupt = Interrupt::default();
-    for (signal, status) in [(SIGINT, INTERRUPTED), (SIGTERM, INTERRUPTED)] {
-        // The order of the two handlers matters. The handler that ends the process runs first, so
-        // that it finds the flag raised only at the second signal. If the handlers cannot be
-        // registered, the default remains: a signal ends the process.
-        let _ = flag::register_conditional_shutdown(signal, i32::from(status), interrupt.flag())
+    let is_later = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM] {
+        // If the handlers cannot be registered, a signal ends the process, which is the default.
+        let _ = flag::register_conditional_shutdown(signal, i32::from(INTERRUPTED), is_later.clone())
             .and_then(|_| flag::register(signal, interrupt.flag()));
+    }
+    // A thread waits for the first signal, because a signal handler must not start a timer. If the
+    // thread cannot be started, later signals do not end the process.
+    if let Ok(mut signals) = Signals::new([SIGINT, SIGTERM]) {
+        let _ = std::thread::Builder::new()
+            .name("signals".to_owned())
+            .spawn(move || {
+                if signals.forever().next().is_some() {
+                    std::thread::sleep(SAME_REQUEST);
+                    is_later.store(true, Ordering::SeqCst);
+                }
+            });
     }
     interrupt
 }
