@@ -38,7 +38,7 @@ pub fn warning(infer: &InferenceBlock, dataset: &Dataset) -> Option<Diagnostic> 
     if dataset.preparation.has_images() && reads_all_inputs(infer) {
         let sizes = scales.iter().map(|scale| scale.size);
         let largest = sizes.max_by(f64::total_cmp)?;
-        let is_off = largest > FACTOR || largest < SMALL;
+        let is_off = !(SMALL..=FACTOR).contains(&largest);
         return is_off.then(|| diagnostics::scales::pixels(&infer.data, largest));
     }
     let widest = scales.iter().max_by(|a, b| a.sd.total_cmp(&b.sd))?;

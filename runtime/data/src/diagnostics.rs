@@ -8,9 +8,9 @@ pub use item::{
     absent_output, bad_function, bad_option, bad_split_file, column_differs, constant_columns, domain,
     extra_column, file_count, large_integer, large_squares, missing_column, no_channels, no_files, no_images,
     no_such_split, not_a_column, not_an_integer, other_axes, other_inputs, other_width, outside,
-    outside_type, reached, reached_in_step, row_counts, scored_target, selected, shared_by_rows,
-    shared_differs, split_index, split_rows, standardised_class, text_column, too_few_rows, unknown_column,
-    unseen_level,
+    outside_type, pattern_of_pairs, reached, reached_in_step, records_differ, row_counts, scored_target,
+    selected, shared_by_rows, shared_differs, split_index, split_rows, standardised_class, text_column,
+    too_few_rows, unknown_column, unseen_level,
 };
 
 use crate::file::{is_pattern, matching};

@@ -286,7 +286,7 @@ pub fn warnings(infer: &InferenceBlock, fitted: &TrainingResult, dataset: &Datas
         ends_at_zero: train.options.schedule.ends_at_zero(),
         clip: train.options.clip,
         faster: faster.as_deref(),
-        raw: &raw,
+        raw: raw.as_deref(),
         maximises_bound: infer.maximises_bound(),
     };
     let doubt = doubt(infer, fitted, rows).map(|doubt| match doubt {

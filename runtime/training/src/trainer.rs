@@ -115,6 +115,19 @@ pub(super) struct Trainer<'a, 'w> {
     position: Position,
 }
 
+/// Returns the predictor of the validation rows.
+fn validator(task: &Task<'_>) -> Result<Predictor, Stop> {
+    let draws = validation_draws(task.infer);
+    let predictor = Predictor::new(
+        task.infer,
+        &task.dataset.validation,
+        task.dataset,
+        draws,
+        task.context,
+    )?;
+    Ok(predictor)
+}
+
 impl<'a, 'w> Trainer<'a, 'w> {
     /// Prepares a training run. The training begins at `start`, or at the state of an interrupted
     /// run.
@@ -150,19 +163,7 @@ impl<'a, 'w> Trainer<'a, 'w> {
         feed.write_shared(&mut stepper.machine)?;
         let validates = dataset.validation.count > 0;
         let chooses = validates && options.patience > 0;
-        let predictor = match validates {
-            true => {
-                let draws = validation_draws(infer);
-                Some(Predictor::new(
-                    infer,
-                    &dataset.validation,
-                    dataset,
-                    draws,
-                    context,
-                )?)
-            }
-            false => None,
-        };
+        let predictor = validates.then(|| validator(task)).transpose()?;
         let (epochs, batches) = (options.epochs_of(rows), rows.div_ceil(batch));
         // The weight of the KL divergence may differ between the batches of an epoch. Losses are
         // then comparable only between whole epochs.

@@ -620,6 +620,104 @@ fn an_absurd_number_of_epochs_runs_until_it_is_interrupted() {
     assert!(steps(&after) >= steps(&before) && steps(&before) > 0);
 }
 
+/// Inferences that take years. Each of them saves its state in one file.
+const ENDLESS: [&str; 6] = [
+    "map(Plane, rows) { epochs = 1000000000 }",
+    "vi(Wide, rows) { epochs = 1000000000 }",
+    "swag(Plane, rows) { epochs = 1000000000 }",
+    "ensemble(Plane, rows) { epochs = 1000000000, members = 2 }",
+    "dropout(Net, rows) { epochs = 1000000000 }",
+    "nuts(Plane, rows) { chains = 1, warmup = 100, draws = 1000000 }",
+];
+
+/// The number of times a run saves its state before it is killed.
+const SAVES: usize = 5;
+
+/// The rest of a file that saves a state. After a magic number and a checksum of eight bytes each,
+/// the file has the format of `postcard`: lengths and counts have seven bits per byte, the lowest
+/// first, and all bytes except the last have the highest bit set.
+struct Saved<'a>(&'a [u8]);
+
+impl Saved<'_> {
+    fn count(&mut self) -> u64 {
+        let last = self.0.iter().position(|byte| *byte < 0x80).expect("a last byte");
+        let (digits, rest) = self.0.split_at(last + 1);
+        self.0 = rest;
+        let digits = digits.iter().rev();
+        digits.fold(0, |count, byte| (count << 7) | u64::from(byte & 0x7f))
+    }
+
+    /// Skips an array of numbers of eight bytes.
+    fn array(&mut self) {
+        let length = 8 * self.count() as usize;
+        self.0 = &self.0[length..];
+    }
+}
+
+/// Returns the number of steps of a training, or the number of iterations of a chain, and the bytes
+/// of the file that saves this state. Returns `None` before a state is saved.
+fn saved_steps(out: &Path) -> Option<(u64, Vec<u8>)> {
+    let is_state = |path: &PathBuf| {
+        path.extension()
+            .is_some_and(|end| end == "training" || end == "chain")
+    };
+    let files = fs::read_dir(out.join("checkpoint")).ok()?;
+    let path = files.filter_map(|file| Some(file.ok()?.path())).find(is_state)?;
+    let bytes = fs::read(&path).ok()?;
+    let mut saved = Saved(&bytes[16..]);
+    if path.extension().is_some_and(|end| end == "training") {
+        // The values of all states, and the number of steps.
+        (0..saved.count()).for_each(|_| saved.array());
+        return Some((saved.count(), bytes));
+    }
+    // The two lengths of a record, the number of records, and the number of iterations.
+    let [_, _, _, iterations] = [(); 4].map(|()| saved.count());
+    Some((iterations, bytes))
+}
+
+/// Runs the program until it has saved a state `saves` times, and kills it. Returns the number of
+/// steps in the last state.
+fn killed_after(trial: &Trial, how: &str, out: &Path, saves: usize) -> u64 {
+    let mut last = saved_steps(out);
+    let mut child = spawn(trial, how, out);
+    let clock = Instant::now();
+    let mut count = 0;
+    while count < saves {
+        assert!(
+            clock.elapsed() < Duration::from_secs(60),
+            "{count} saves in a minute"
+        );
+        assert!(child.try_wait().expect("the child is known").is_none());
+        std::thread::sleep(Duration::from_millis(1));
+        let found = saved_steps(out);
+        if found.is_some() && found != last {
+            (count, last) = (count + 1, found);
+        }
+    }
+    child.kill().expect("the child can be killed");
+    child.wait().expect("it ends");
+    saved_steps(out).map_or(0, |(steps, _)| steps)
+}
+
+/// The first state is saved after 10 ms of a training or 50 ms of a chain, and each later interval
+/// is twice as long. The last of five states therefore has many more steps than the first state of a
+/// run that starts again.
+#[test]
+fn resumed_runs_continue_from_the_step_of_the_last_state() {
+    for infer in ENDLESS {
+        let (trial, _) = planes(&format!(
+            "{NET}
+infer one = {infer}"
+        ));
+        let out = trial.path("out");
+        let before = killed_after(&trial, "--out", &out, SAVES);
+        let after = killed_after(&trial, "--resume", &out, 1);
+        assert!(after > before, "{infer}: {before}, then {after}");
+        // A state that advanced by as much as the first run took would be a run that started again.
+        assert!(after < 2 * before, "{infer}: {before}, then {after}");
+    }
+}
+
 /// If every parameter of a family is fixed, the losses differ only by the noise of the draws.
 #[test]
 fn a_family_whose_parameters_are_all_fixed_has_no_training_to_warn_about() {

@@ -53,9 +53,9 @@ fn parsed(path: &Path, bytes: &[u8], reading: &Reading) -> Result<Parsed, Faults
         return Err(vec![diagnostics::no_rows(path, "columns")]);
     }
     let names = counted_header(path, &record, reading)?;
-    // Memory is reserved for this number of rows. Each cell takes at least two bytes of the file,
-    // which bounds the number of rows. Without this bound, a header of many names with many blank
-    // lines below it would reserve gigabytes.
+    // Memory is reserved for this number of rows. Each cell takes at least two bytes of the file.
+    // This bounds the number of rows. Without this bound, a header of many names above many blank
+    // lines would reserve gigabytes.
     let lines = lines(text);
     let rows = lines.min(text.len() / (2 * names.len()) + 1);
     let texts: Vec<bool> = names.iter().map(|name| reading.is_text(name)).collect();
@@ -89,12 +89,9 @@ fn parsed(path: &Path, bytes: &[u8], reading: &Reading) -> Result<Parsed, Faults
                 row,
                 column: i + 1,
             };
-            match columns[i].push(at, &names[i], (cell, reading)) {
+            match column.push(at, &names[i], cell, read - 1, reading) {
                 Err(fault) if diagnostics::is_too_large(&fault) => return Err(vec![fault]),
-                Err(fault) if is_gap(&fault, cell) && reading.gap(&names[i], read - 1) => {}
-                Err(fault) if diagnostics::is_missing_value(&fault) => empty[i].push(row, fault),
-                Err(fault) => faults.push(fault),
-                Ok(()) => {}
+                pushed => faults.extend(pushed.err()),
             }
         }
     }
@@ -306,7 +303,7 @@ impl GrowingColumn {
                 self.empty.push(mark.line, fault);
             }
         }
-        match self.column.push(at, name, (cell, reading.allows_gaps())) {
+        match self.column.push(at, name, (cell, reading)) {
             Err(fault) if is_gap(&fault, cell) && reading.gap(name, row) => Ok(()),
             Err(fault) if diagnostics::is_missing_value(&fault) => {
                 self.empty.push(at.row, fault);
@@ -385,7 +382,7 @@ impl Column {
             return Err(diagnostics::missing_value(at, name));
         }
         if let Column::Text(levels) = self {
-            if reading.allows_gaps() && MISSING.contains(&text) {
+            if reading.allows_gaps() && is_missing_text(text) {
                 return Err(diagnostics::missing_mark(at, name, text));
             }
             return reading.take(at.path, levels.push(text));

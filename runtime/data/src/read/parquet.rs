@@ -205,6 +205,9 @@ fn checksum(file: &mut File) -> std::io::Result<Checksum> {
 fn columns_of(path: &Path, file: File, reading: &Reading) -> Result<(Vec<Array>, usize), Diagnostic> {
     let bad = |error: ParquetError| malformed(path, &error.to_string());
     let file = Bounded::new(file).map_err(|error| diagnostics::unreadable(path, &error))?;
+    if file.size == 0 {
+        return Err(diagnostics::empty_file(path));
+    }
     let room = Room::of(&file);
     let reader = SerializedFileReader::new(file).map_err(bad)?;
     let schema = reader.metadata().file_metadata().schema_descr_ptr();

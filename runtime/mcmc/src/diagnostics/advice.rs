@@ -63,15 +63,15 @@ pub struct ChainFacts<'a> {
     pub has_layers: bool,
     /// The kinds of the outputs.
     pub outputs: &'a [OutputKind],
-    /// The parts of the data that could be standardised but are not: `inputs` or `target`.
-    pub raw: &'a [&'a str],
+    /// The options of the data item that would standardise the data, if they are not standardised.
+    pub raw: Option<&'a str>,
 }
 
 impl ChainFacts<'_> {
     /// Returns the advice to standardise the data, or `None` if nothing is left to standardise.
     fn standardise(&self) -> Option<String> {
-        (!self.raw.is_empty())
-            .then(|| format!("standardise the data: `standardise = [{}]`", self.raw.join(", ")))
+        self.raw
+            .map(|options| format!("standardise the data: `{options}`"))
     }
 }
 

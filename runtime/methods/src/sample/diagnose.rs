@@ -83,7 +83,7 @@ pub fn diagnose(
             .iter()
             .any(|report| !infer.names.declares(&report.name)),
         outputs: &outputs,
-        raw: &raw(infer, dataset),
+        raw: raw(infer, dataset).as_deref(),
     });
     Ok(found)
 }

@@ -131,8 +131,8 @@ pub struct WarnedTraining<'a> {
     pub clip: Option<f64>,
     /// The advice to use a larger learning rate, if the present rate is small.
     pub faster: Option<&'a str>,
-    /// The parts of the data that could be standardised but are not: `inputs` or `target`.
-    pub raw: &'a [&'a str],
+    /// The options of the data item that would standardise the data, if they are not standardised.
+    pub raw: Option<&'a str>,
     /// True if the method draws from a variational posterior, whose width and number of samples
     /// determine the noise of the loss.
     pub maximises_bound: bool,
