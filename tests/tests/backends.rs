@@ -24,10 +24,21 @@ fn rounded(states: &StateValues, precision: Precision) -> StateValues {
     states.iter().map(one).collect()
 }
 
-/// Returns the differences that exceed `tolerance`.
-fn far(got: &StateValues, want: &StateValues, tolerance: f64) -> Vec<String> {
+/// Returns the differences that exceed `tolerance`. The difference of a parameter is relative to its size,
+/// or to `step` if the parameter is smaller.
+fn far(got: &StateValues, want: &StateValues, tolerance: f64, step: f64) -> Vec<String> {
     assert_eq!(got.len(), want.len());
-    let distances = want.iter().map(|(name, want)| (name, distance(&got[name], want)));
+    let relative = |(name, want): (&String, &Vec<f64>)| {
+        let size = want.iter().map(|value| value * value).sum::<f64>().sqrt();
+        let is_moment = name.ends_with("/m") || name.ends_with("/v");
+        let share = if is_moment || size == 0.0 {
+            1.0
+        } else {
+            (size / step).min(1.0)
+        };
+        (name, share * distance(&got[name], want))
+    };
+    let distances = want.iter().map(relative);
     // The second moments of Adam are squares of gradients. The relative error of the second moments
     // is therefore twice the relative error of the gradients.
     let allowed = |name: &str| {
@@ -48,6 +59,8 @@ struct Pair<'a> {
     got: Steps<'a>,
     precision: Precision,
     batches: Vec<Vec<u32>>,
+    /// The learning rate, which is the largest change of a parameter in a step of Adam.
+    rate: f64,
 }
 
 impl Pair<'_> {
@@ -63,7 +76,8 @@ impl Pair<'_> {
         self.want.prepare(rows, step);
         self.want.copy_rows(&self.got);
         let (want, got) = (self.want.run(), self.got.run());
-        let mut faults = far(&self.got.states(), &self.want.states(), tolerance);
+        // A parameter that a step leaves near zero has the rounding error of the step, not of its own size.
+        let mut faults = far(&self.got.states(), &self.want.states(), tolerance, self.rate);
         if distance(&[got], &[want]) > tolerance {
             faults.push(format!("loss: {got} is not {want}"));
         }
@@ -107,6 +121,7 @@ fn compare(
         got: Steps::new(native, &dataset, &states, 2),
         precision: native.precision,
         batches: rows.chunks(batch).map(<[u32]>::to_vec).collect(),
+        rate: training(native).rate,
     };
     let mut faults = pair.step(&states, 0);
     if later.is_empty() || native.precision == Precision::F64 {
@@ -177,7 +192,7 @@ fn compare_sampled(
                 Precision::F32 => 1e-4,
                 Precision::F64 => 1e-11,
             };
-            faults.extend(far(&got, &want, tolerance));
+            faults.extend(far(&got, &want, tolerance, f64::MIN_POSITIVE));
         }
         if native.precision == Precision::F64 {
             faults.extend(predicted(reference, native, &dataset, &states));

@@ -389,10 +389,10 @@ fn invalid_options_are_rejected_with_their_codes() {
         "no rewrite `nope`",
     );
     refused(
-        &run("memory", &["--max-memory", "1K"]),
+        &run("memory", &["--max-memory", "4K"]),
         1,
         "E0502",
-        "the limit is 1.0 KiB",
+        "the limit is 4.0 KiB",
     );
     refused(
         &run("size", &["--max-memory", "lots"]),

@@ -6,7 +6,7 @@ pub(crate) mod options;
 mod records;
 mod value;
 
-use crate::manifest::RateSchedule;
+use crate::rate_schedule::RateSchedule;
 use crate::sampling::SamplerKind;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::spellings;

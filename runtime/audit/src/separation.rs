@@ -86,17 +86,23 @@ pub fn separated(
     let here = likelihood(&[], 1.0)?;
     for elements in directions {
         let mut last = here;
+        let mut first_rise = 0.0;
         let mut rises = true;
         for factor in FACTORS {
             let next = likelihood(&elements, factor)?;
-            let is_first = factor == FACTORS[0];
-            rises = if is_first { next > last } else { next >= last };
+            if factor == FACTORS[0] {
+                first_rise = next - here;
+                rises = next > last;
+            } else {
+                rises = next >= last;
+            }
             if !rises {
                 break;
             }
             last = next;
         }
-        if !rises || last - here >= LEFT {
+        // Coefficients near zero, as at the start of a training run, rise more at each later factor.
+        if !rises || last - here >= LEFT || first_rise < 0.5 * (last - here) {
             continue;
         }
         let beside = likelihood(&elements, 1.0 + STEP)? + likelihood(&elements, 1.0 - STEP)?;

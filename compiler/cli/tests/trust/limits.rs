@@ -190,7 +190,7 @@ fn a_quotient_of_integers_that_overflows_is_rejected() {
     let text = format!("{LINE}infer fit = map(M, d)\n")
         .replace("a * x, 1", &format!("a * x + sum(zeros({size})), 1"));
     let trial = trial.program(&text);
-    let texts = ["a size must be a known positive integer"];
+    let texts = ["does not fit into 64 bits"];
     trial.bnnc("check", &[]).assert_error("E0290", 1, &texts);
 }
 

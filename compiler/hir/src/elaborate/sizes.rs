@@ -64,6 +64,9 @@ impl<'a> Elaborator<'a> {
         let divisor = matches!(right.kind, TypedExprKind::Local(_)).then(|| text(right));
         let parts = [self.expr(left, frame)?, self.expr(right, frame)?];
         Ok(match parts {
+            [Datum::Static(i64::MIN), Datum::Static(-1)] => {
+                limit(span, format!("the size `{whole}` does not fit into 64 bits"))
+            }
             [Datum::Static(dividend), Datum::Static(by)] => not_whole(
                 span,
                 Quotient {
