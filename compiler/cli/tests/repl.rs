@@ -59,10 +59,10 @@ fn answers(typed: &str, arguments: &[&str]) -> (Option<i32>, String) {
         // the input.
         let _ = input.write_all(typed.as_bytes());
     });
-    let mut said = String::new();
-    reader.read_to_string(&mut said).expect("answers are UTF-8");
+    let mut output = String::new();
+    reader.read_to_string(&mut output).expect("answers are UTF-8");
     writing.join().expect("the writer ends");
-    (child.wait().expect("the binary ends").code(), said)
+    (child.wait().expect("the binary ends").code(), output)
 }
 
 /// Returns whether a line matches the expected line. The expected line may contain bounds in
@@ -94,13 +94,13 @@ fn matches(expected: &str, actual: &str) -> bool {
 }
 
 /// Returns a description of the first line that differs, or `None` if all lines match.
-fn difference(expected: &[String], said: &str) -> Option<String> {
-    let said: Vec<&str> = said.trim_end().lines().map(str::trim_end).collect();
-    let lines = expected.len().max(said.len());
+fn difference(expected: &[String], output: &str) -> Option<String> {
+    let output: Vec<&str> = output.trim_end().lines().map(str::trim_end).collect();
+    let lines = expected.len().max(output.len());
     (0..lines).find_map(|at| {
         let wanted = expected.get(at).map_or("(nothing)", |line| line);
-        let actual = said.get(at).copied().unwrap_or("(nothing)");
-        let fits = at < expected.len() && at < said.len() && matches(wanted, actual);
+        let actual = output.get(at).copied().unwrap_or("(nothing)");
+        let fits = at < expected.len() && at < output.len() && matches(wanted, actual);
         (!fits).then(|| {
             format!(
                 "answer line {}:\n  expected {wanted}\n  found    {actual}",
@@ -120,14 +120,14 @@ fn transcripts_have_the_expected_output() {
     let mut faults = Vec::new();
     for path in paths {
         let transcript = read(&path);
-        let (status, said) = answers(&transcript.typed, &[]);
+        let (status, output) = answers(&transcript.typed, &[]);
         let name = path
             .file_name()
             .unwrap_or_default()
             .to_string_lossy()
             .into_owned();
-        if let Some(difference) = difference(&transcript.expected, &said) {
-            faults.push(format!("{name}, {difference}\n--- all answers\n{said}"));
+        if let Some(difference) = difference(&transcript.expected, &output) {
+            faults.push(format!("{name}, {difference}\n--- all answers\n{output}"));
         }
         assert_eq!(status, Some(0), "{name}");
     }
@@ -150,10 +150,10 @@ fn the_seed_decides_the_draws() {
 
 #[test]
 fn a_file_is_loaded_first() {
-    let (status, said) = answers(":type Yacht\n:emit loops\n", &["examples/yacht/yacht.bnn"]);
+    let (status, output) = answers(":type Yacht\n:emit loops\n", &["examples/yacht/yacht.bnn"]);
     assert_eq!(status, Some(0));
-    assert!(said.contains("model "), "{said}");
-    assert!(!said.contains("error"), "{said}");
+    assert!(output.contains("model "), "{output}");
+    assert!(!output.contains("error"), "{output}");
 }
 
 /// The program of a conjugate model. The posterior of `w` is `Normal(30.35 / 22, 1 / sqrt(22))`.
@@ -187,9 +187,9 @@ fn peak(plot: &str, mark: char) -> Vec<f64> {
 
 #[test]
 fn a_plot_of_a_posterior_peaks_at_its_mode() {
-    let (status, said) = answers(":run\n:plot fit.w\n", &[LINE]);
+    let (status, output) = answers(":run\n:plot fit.w\n", &[LINE]);
     assert_eq!(status, Some(0));
-    let plot = said.split("\nfit.w\n").nth(1).expect("a plot");
+    let plot = output.split("\nfit.w\n").nth(1).expect("a plot");
     assert!(
         plot.is_ascii() && plot.lines().all(|line| line.len() <= 80),
         "{plot}"
@@ -217,7 +217,7 @@ fn plots_and_predictions_are_written_to_files() {
         at("out.csv"),
         at("new.csv"),
     );
-    let (status, said) = answers(&typed, &[LINE]);
+    let (status, output) = answers(&typed, &[LINE]);
     assert_eq!(status, Some(0));
     let svg = |name: &str| fs::read_to_string(folder.join(name)).unwrap();
     let density = svg("density.svg");
@@ -250,8 +250,11 @@ fn plots_and_predictions_are_written_to_files() {
     assert!((of("mean") - 2.759).abs() < 0.05, "{predictions}");
     assert!((of("sd") - 1.0871).abs() < 0.1, "{predictions}");
     assert_eq!(fs::read_to_string(folder.join("new.csv")).unwrap(), "x\n2\n");
-    assert!(said.contains("error[E0515]"), "the rows are not replaced: {said}");
-    assert!(said.contains("no/x.svg"), "{said}");
+    assert!(
+        output.contains("error[E0515]"),
+        "the rows are not replaced: {output}"
+    );
+    assert!(output.contains("no/x.svg"), "{output}");
 }
 
 /// The value from `map` is combined with every draw of another posterior. If posteriors have
@@ -268,22 +271,22 @@ y ~ Normal(fit.w, m.w / m.w)
 fit.w - s.w
 mean(fit.w - s.w)
 ";
-    let (_, said) = answers(typed, &[LINE]);
-    let results: Vec<&str> = said.lines().rev().take(8).collect();
-    let number = |at: usize| results[at].parse::<f64>().unwrap_or_else(|_| panic!("{said}"));
+    let (_, output) = answers(typed, &[LINE]);
+    let results: Vec<&str> = output.lines().rev().take(8).collect();
+    let number = |at: usize| results[at].parse::<f64>().unwrap_or_else(|_| panic!("{output}"));
     // The mode and the mean of the posterior are equal, and its standard deviation is 1 / sqrt(22).
     assert!(
         number(7).abs() < 0.02 && (number(6) - 0.2132).abs() < 0.014,
-        "{said}"
+        "{output}"
     );
-    assert!((number(5) - 0.5).abs() < 0.05, "{said}");
+    assert!((number(5) - 0.5).abs() < 0.05, "{output}");
     assert!(
         results[4].starts_with("y: real = mean 1.3") && results[4].ends_with("(4000 draws)"),
-        "{said}"
+        "{output}"
     );
     let note = "note: this uses 400 of the 4000 draws of `fit.w`, because another value has only 400 draws";
-    assert_eq!((results[3], results[1]), (note, note), "{said}");
-    assert!(results[2].ends_with("(400 draws)"), "{said}");
+    assert_eq!((results[3], results[1]), (note, note), "{output}");
+    assert!(results[2].ends_with("(400 draws)"), "{output}");
 }
 
 #[test]
@@ -295,7 +298,7 @@ fit
 :plot prior Line
 :plot Normal(0, 1) x.png
 ";
-    let (_, said) = answers(typed, &[LINE]);
+    let (_, output) = answers(typed, &[LINE]);
     for part in [
         "note: the variable `fit` hides the inference block `fit`",
         "note: `fit` still means the variable `fit`, which hides this definition",
@@ -303,7 +306,7 @@ fit
         "one parameter is needed here, such as `prior fit.beta`",
         "the name of a plot must end in `.svg`, found `x.png`",
     ] {
-        assert!(said.contains(part), "{part}\n{said}");
+        assert!(output.contains(part), "{part}\n{output}");
     }
 }
 
@@ -325,8 +328,11 @@ fn input_that_is_not_text_is_an_error() {
     let output = child.wait_with_output().expect("the binary ends");
     assert_eq!(output.status.code(), Some(3));
     assert_eq!(String::from_utf8_lossy(&output.stdout), "2\n");
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(said.contains("line 2 of standard input is not UTF-8"), "{said}");
+    let message = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(
+        message.contains("line 2 of standard input is not UTF-8"),
+        "{message}"
+    );
 }
 
 /// Ctrl-C stops an evaluation, and the session continues.
@@ -336,13 +342,13 @@ fn ctrl_c_ends_an_evaluation_and_not_the_session() {
     // The sum over 30 million terms at each of 4000 draws would take hours.
     let typed =
         ":run\nx = mean(fit.w)\nsum(fit.w + zeros(30000000))\n:density Normal(0, 1) 0\nmean(fit.w) == x\n";
-    let (said, aside) = interrupted(&[LINE], typed);
+    let (stdout, stderr) = interrupted(&[LINE], typed);
     assert_eq!(
-        aside.matches("the evaluation was interrupted").count(),
+        stderr.matches("the evaluation was interrupted").count(),
         1,
-        "{aside}"
+        "{stderr}"
     );
-    assert!(said.trim_end().ends_with("true"), "{said}");
+    assert!(stdout.trim_end().ends_with("true"), "{stdout}");
 }
 
 /// The commands `:predict` and `:plot` replace only files of the kind that they write themselves.
@@ -370,11 +376,11 @@ fn files_of_the_user_are_not_replaced() {
         at("own.svg"),
         at("own.csv"),
     );
-    let (_, said) = answers(&typed, &[LINE]);
+    let (_, output) = answers(&typed, &[LINE]);
     for (name, text) in kept {
-        assert_eq!(fs::read_to_string(folder.join(name)).unwrap(), text, "{said}");
+        assert_eq!(fs::read_to_string(folder.join(name)).unwrap(), text, "{output}");
     }
-    assert_eq!(said.matches("error[E0515]").count(), 2, "{said}");
+    assert_eq!(output.matches("error[E0515]").count(), 2, "{output}");
     assert!(
         fs::read_to_string(folder.join("own.svg"))
             .unwrap()
@@ -385,8 +391,8 @@ fn files_of_the_user_are_not_replaced() {
 /// The plot of a long trace also has marks between the extremes of the trace.
 #[test]
 fn long_traces_are_drawn_between_their_extremes() {
-    let (_, said) = answers(":run fit\n:plot trace fit.w\n", &[LINE]);
-    let plot = said.split("\ntrace fit.w\n").nth(1).expect("a plot");
+    let (_, output) = answers(":run fit\n:plot trace fit.w\n", &[LINE]);
+    let plot = output.split("\ntrace fit.w\n").nth(1).expect("a plot");
     let rows: Vec<&str> = plot
         .lines()
         .filter_map(|line| line.split_once('|'))
@@ -411,14 +417,14 @@ infer net = map(Net, rows) { epochs = 20 }
 :plot prior net.hidden.w
 net.hidden
 ";
-    let (status, said) = answers(typed, &[]);
+    let (status, output) = answers(typed, &[]);
     assert_eq!(status, Some(0));
     for part in [
         "[2, 1]\nreal[1]\n",
         "prior net.hidden.w\no mean   - 90 % interval\n",
         "`net.hidden.w`, `net.hidden.b`",
     ] {
-        assert!(said.contains(part), "{part}\n{said}");
+        assert!(output.contains(part), "{part}\n{output}");
     }
 }
 
@@ -445,12 +451,12 @@ fn interrupted(arguments: &[&str], typed: &str) -> (String, String) {
         .status();
     assert!(sent.is_ok_and(|status| status.success()));
     let output = child.wait_with_output().expect("the binary ends");
-    let (said, aside) = (
+    let (stdout, stderr) = (
         String::from_utf8_lossy(&output.stdout).into_owned(),
         String::from_utf8_lossy(&output.stderr).into_owned(),
     );
-    assert_eq!(output.status.code(), Some(0), "{said}{aside}");
-    (said, aside)
+    assert_eq!(output.status.code(), Some(0), "{stdout}{stderr}");
+    (stdout, stderr)
 }
 
 /// Ctrl-C stops a run, and the session continues with the value from the earlier run.
@@ -459,13 +465,13 @@ fn interrupted(arguments: &[&str], typed: &str) -> (String, String) {
 fn ctrl_c_ends_a_run_and_not_the_session() {
     let typed =
         ":run\nx = mean(fit.w)\ninfer fit = map(Line, rows) { epochs = 1000000000 }\nmean(fit.w) == x\n";
-    let (said, aside) = interrupted(&[LINE], typed);
-    assert!(aside.contains("note: the run was interrupted"), "{aside}");
+    let (stdout, stderr) = interrupted(&[LINE], typed);
+    assert!(stderr.contains("note: the run was interrupted"), "{stderr}");
     assert!(
-        aside.contains("note: `fit` keeps the results of its earlier run"),
-        "{aside}"
+        stderr.contains("note: `fit` keeps the results of its earlier run"),
+        "{stderr}"
     );
-    assert!(said.trim_end().ends_with("true"), "{said}");
+    assert!(stdout.trim_end().ends_with("true"), "{stdout}");
 }
 
 /// Ten million draws would take more than a minute, but Ctrl-C stops them.
@@ -473,17 +479,17 @@ fn ctrl_c_ends_a_run_and_not_the_session() {
 #[test]
 fn ctrl_c_ends_draws_and_not_the_session() {
     let model = "model M(x: real) -> y: real {\n  w ~ Normal(0, 1)\n  y ~ Normal(w * x, 1)\n}\n";
-    let (said, aside) = interrupted(
+    let (stdout, stderr) = interrupted(
         &[],
         &format!("{model}1 + 1\n:draw M(1) 10000000\n:density Normal(0, 1) 0\n20 + 22\n"),
     );
     assert!(
-        aside.contains("error[E0607]: the command was interrupted after"),
-        "{aside}"
+        stderr.contains("error[E0607]: the command was interrupted after"),
+        "{stderr}"
     );
     // The interruption does not stop later commands.
-    assert!(said.contains("0.3989"), "{said}");
-    assert!(said.trim_end().ends_with("42"), "{said}");
+    assert!(stdout.contains("0.3989"), "{stdout}");
+    assert!(stdout.trim_end().ends_with("42"), "{stdout}");
 }
 
 /// If the file cannot be read, or has errors, no session begins. The exit status is that of `bnnc check`.
@@ -497,12 +503,12 @@ fn a_session_with_a_faulty_file_does_not_begin() {
         ("nope.bnn", "error[E0605]"),
         (faulty.to_str().unwrap(), "error[E01"),
     ] {
-        let (status, said) = answers("1 + 1\n", &[file]);
-        assert_eq!(status, Some(support::run(["check", file]).status), "{said}");
-        assert_ne!(status, Some(0), "{said}");
+        let (status, output) = answers("1 + 1\n", &[file]);
+        assert_eq!(status, Some(support::run(["check", file]).status), "{output}");
+        assert_ne!(status, Some(0), "{output}");
         assert!(
-            said.starts_with(code) && !said.lines().any(|line| line == "2"),
-            "{said}"
+            output.starts_with(code) && !output.lines().any(|line| line == "2"),
+            "{output}"
         );
     }
 }
@@ -534,10 +540,13 @@ fn lines_typed_during_a_command_are_entered_after_it() {
         .expect("the terminal reads");
     let output = child.wait_with_output().expect("the session ends");
     drop(input);
-    let said = String::from_utf8_lossy(&output.stdout).into_owned();
-    let lines: Vec<&str> = said.lines().map(str::trim_end).collect();
-    assert_eq!(output.status.code(), Some(0), "{said}");
-    assert!(lines.contains(&"42") && lines.contains(&"x: int = 43"), "{said}");
+    let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
+    let lines: Vec<&str> = stdout.lines().map(str::trim_end).collect();
+    assert_eq!(output.status.code(), Some(0), "{stdout}");
+    assert!(
+        lines.contains(&"42") && lines.contains(&"x: int = 43"),
+        "{stdout}"
+    );
 }
 
 /// The chains of an interrupted run have different numbers of draws. The table shows their sum, which
@@ -546,9 +555,9 @@ fn lines_typed_during_a_command_are_entered_after_it() {
 #[test]
 fn an_interrupted_run_shows_the_number_of_its_draws() {
     let typed = "infer fit = nuts(Line, rows) { draws = 10000000, chains = 3 }\nfit.w\n";
-    let (said, aside) = interrupted(&[LINE], typed);
-    assert!(aside.contains("note: the run was interrupted"), "{aside}");
-    let line = said
+    let (stdout, stderr) = interrupted(&[LINE], typed);
+    assert!(stderr.contains("note: the run was interrupted"), "{stderr}");
+    let line = stdout
         .lines()
         .find_map(|line| line.strip_prefix("  draws "))
         .expect("a line of draws");
@@ -563,9 +572,9 @@ fn an_interrupted_run_shows_the_number_of_its_draws() {
         }
         _ => panic!("{line}"),
     };
-    assert!(shown > 100, "{said}");
-    let value = said.lines().last().unwrap_or_default();
-    assert!(value.ends_with(&format!("({shown} draws)")), "{said}");
+    assert!(shown > 100, "{stdout}");
+    let value = stdout.lines().last().unwrap_or_default();
+    assert!(value.ends_with(&format!("({shown} draws)")), "{stdout}");
 }
 
 /// The exact mean of `counts` is `exp(30.35 / 22 + 1 / 44)`, because `w` has the posterior
@@ -573,26 +582,26 @@ fn an_interrupted_run_shows_the_number_of_its_draws() {
 #[test]
 fn a_draw_at_each_posterior_draw_takes_little_time() {
     let before = std::time::Instant::now();
-    let (_, said) = answers(":run\n", &[LINE]);
+    let (_, output) = answers(":run\n", &[LINE]);
     let of_run = before.elapsed();
-    assert!(said.contains("4 x 1000"), "{said}");
+    assert!(output.contains("4 x 1000"), "{output}");
     let before = std::time::Instant::now();
-    let (_, said) = answers(":run\ncounts ~ Poisson(rate = exp(fit.w))\n", &[LINE]);
+    let (_, output) = answers(":run\ncounts ~ Poisson(rate = exp(fit.w))\n", &[LINE]);
     // Elaborating the distribution at each of the 4000 draws took 10 to 30 seconds.
     let seconds = before.elapsed().saturating_sub(of_run).as_secs_f64();
     assert!(seconds < 8.0, "{seconds}");
-    let line = said.lines().last().unwrap_or_default();
+    let line = output.lines().last().unwrap_or_default();
     let mean = line
         .strip_prefix("counts: count = mean ")
         .and_then(|rest| rest.split(',').next());
     let mean: f64 = mean
         .and_then(|mean| mean.parse().ok())
-        .unwrap_or_else(|| panic!("{said}"));
+        .unwrap_or_else(|| panic!("{output}"));
     // The variance of a count is the sum of its mean and of the variance of `exp(w)`, 2.2 ^ 2 in all;
     // the bound is four standard errors at an ESS of 1900.
     assert!(
         (mean - (30.35f64 / 22.0 + 1.0 / 44.0).exp()).abs() < 0.2,
-        "{said}"
+        "{output}"
     );
 }
 
@@ -609,44 +618,44 @@ compare flat, fit by accuracy
 infer flat = nuts(Flat, rows) { draws = 600 }
 :list
 ";
-    let (status, said) = answers(typed, &[LINE]);
+    let (status, output) = answers(typed, &[LINE]);
     assert_eq!(status, Some(0));
-    let count = |part: &str| said.lines().filter(|line| line.starts_with(part)).count();
-    assert_eq!((count("flat = nuts"), count("fit = nuts")), (2, 1), "{said}");
+    let count = |part: &str| output.lines().filter(|line| line.starts_with(part)).count();
+    assert_eq!((count("flat = nuts"), count("fit = nuts")), (2, 1), "{output}");
     // The comparison is shown when it is entered, and again after the new run of `flat`.
-    let tables: Vec<&str> = said.split("\ncompare ").collect();
+    let tables: Vec<&str> = output.split("\ncompare ").collect();
     let values = |name: &str, table: &str| -> Vec<f64> {
         let line = table.lines().find(|line| line.starts_with(&format!("{name} ")));
         let words = line
-            .unwrap_or_else(|| panic!("{said}"))
+            .unwrap_or_else(|| panic!("{output}"))
             .split_whitespace()
             .skip(1);
         words.map(|word| word.parse().unwrap()).collect()
     };
-    assert!(tables[1].trim_start().starts_with("elpd_loo"), "{said}");
+    assert!(tables[1].trim_start().starts_with("elpd_loo"), "{output}");
     let (fit, flat) = (values("fit", tables[1]), values("flat", tables[1]));
-    let of_run = said
+    let of_run = output
         .lines()
         .find_map(|line| line.strip_prefix("  elpd by PSIS-LOO"))
         .unwrap();
     let of_run: Vec<&str> = of_run.split_whitespace().collect();
     assert!(
         tables[0].contains("elpd by PSIS-LOO") && fit[0] > flat[0],
-        "{of_run:?} {said}"
+        "{of_run:?} {output}"
     );
-    assert_eq!(values("fit", tables[2]), fit, "{said}");
-    assert_ne!(values("flat", tables[2]), flat, "{said}");
+    assert_eq!(values("fit", tables[2]), fit, "{output}");
+    assert_ne!(values("flat", tables[2]), flat, "{output}");
     // A comparison by a metric that does not apply changes nothing.
     assert!(
-        said.contains("error[E0566]: `accuracy` does not apply to `flat`"),
-        "{said}"
+        output.contains("error[E0566]: `accuracy` does not apply to `flat`"),
+        "{output}"
     );
     assert!(
-        said.contains("note: the comparison was not added to the program"),
-        "{said}"
+        output.contains("note: the comparison was not added to the program"),
+        "{output}"
     );
-    let listed = said
+    let listed = output
         .lines()
         .filter(|line| line.starts_with("compare fit, flat by rmse"));
-    assert_eq!(listed.count(), 1, "{said}");
+    assert_eq!(listed.count(), 1, "{output}");
 }
