@@ -1,6 +1,6 @@
-//! Batch normalisation against a training that the test computes by itself: the normalisation of rows together, the slopes of the loss through it by
-//! finite differences, and the running averages. For each method that predicts with other weights than those of the last step, the tests compute the
-//! statistics and the predictions of these weights from the data.
+//! Compares batch normalisation with a training run that the test computes by itself. The comparison covers the normalisation of rows together, the
+//! slopes of the loss through it by finite differences, and the running averages. Some methods do not predict with the weights of the last step. For
+//! these methods, the tests compute the statistics and the predictions from the data and the weights that the method predicts with.
 
 #![allow(clippy::unwrap_used)]
 
@@ -640,7 +640,8 @@ fn fixed_weights_keep_the_moments_of_their_training() {
     }
 }
 
-/// The moments of the data do not depend on the weights: after `n` steps, the stored ones are `1 - (1 - m)^n` of the way from their starts.
+/// The moments of the data do not depend on the weights. After `n` steps, each stored moment has therefore moved from its start by the
+/// fraction `1 - (1 - m)^n` of the distance.
 #[test]
 fn variational_inference_averages_the_moments_of_its_draws() {
     let body = "  w: real[6] ~ Normal(0, 1)\n  norm = BatchNorm(momentum = 0.3)\n  out: real[6] ~ Normal(0, 1)\n  \
@@ -683,23 +684,23 @@ fn results_do_not_depend_on_the_number_of_threads() {
 
 /// With a momentum of zero, the stored means would never leave their start.
 #[test]
-fn a_momentum_of_zero_is_refused() {
+fn a_momentum_of_zero_is_rejected() {
     let body = BODY.replace("momentum = 0.3", "momentum = 0");
     let (path, text) = program("momentum", &body, "infer f = map(M, d)");
     assert!(compile::refused(&path, &text).message.contains("momentum"));
 }
 
 #[test]
-fn gradient_estimators_of_single_rows_are_refused() {
+fn gradient_estimators_of_single_rows_are_rejected() {
     for infer in ["vi(Q, d) { flipout = [w] }", "vi(Q, d) { local = [w] }"] {
-        let (path, text) = program("refused", BODY, &format!("infer f = {infer}"));
+        let (path, text) = program("rejected", BODY, &format!("infer f = {infer}"));
         assert_eq!(compile::refused(&path, &text).code.id, "E0324", "{infer}");
     }
 }
 
 /// Markov chains reject running means, and the message lists exactly the methods that compile.
 #[test]
-fn chains_are_refused_and_all_other_methods_are_listed() {
+fn chains_are_rejected_and_all_other_methods_are_listed() {
     for method in bnnc_abi::method::ALL {
         let target = if method.name == "vi" { "Q" } else { "M" };
         let over = if method.name == "collapsed" {

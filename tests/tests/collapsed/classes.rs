@@ -3,8 +3,8 @@
 use crate::setup::{CLASSES, DIGIT, Done, FAR, X, close, done, mean, midpoints};
 use bnnc_math::special::sigmoid;
 
-/// For each class, the integral covers one weight: the weight with the largest effect on the logit
-/// of the class. The expected probability of each class is computed by quadrature. The
+/// For each class, the integral covers one weight. It is the weight with the largest effect on the
+/// logit of the class. The expected probability of each class is computed by quadrature. The
 /// probabilities are then normalised.
 #[test]
 fn classes_match_quadrature() {

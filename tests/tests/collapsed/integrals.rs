@@ -8,7 +8,7 @@ use bnnc_core::predict::PROBABILITIES;
 use bnnc_math::special::erf;
 
 /// A model with one unit in the first layer and two units in the second layer. The kinks of the
-/// second layer depend on the kink and on the weights of the unit in the first layer.
+/// second layer depend on the unit in the first layer, through its kink and its weights.
 const DEEP: &str = "model M(x: real[1]) -> y: real {
   hidden = Dense(1, prior = Normal(1, 1))
   second = Dense(2, prior = Normal(0.5, 1))
@@ -21,8 +21,9 @@ fn normal_cdf(z: f64) -> f64 {
     0.5 * (1.0 + erf(z / std::f64::consts::SQRT_2))
 }
 
-/// One weight on an interval with Normal noise has results in closed form: differences of the
-/// Normal distribution function, and differences of its integral.
+/// The test uses one weight on an interval, with Normal noise. The results have closed forms:
+/// differences of the Normal distribution function, and differences of the integral of this
+/// function.
 #[test]
 fn one_weight_has_a_closed_form() {
     let done = done(
@@ -167,8 +168,8 @@ fn units_behind_units_match_brute_force() {
     assert!(tally.pieces > 0, "{tally:?}");
 }
 
-/// After training in single precision, the integrals are still finite: they use double precision
-/// and distinguish the pieces.
+/// After training in single precision, the integrals are still finite, because they use double
+/// precision and distinguish the pieces.
 #[test]
 fn single_precision_training_keeps_integrals_finite() {
     let text = format!("{DEEP}infer c = collapsed(M, d) {{ over = [hidden], precision = f32, {FAR} }}\n");
@@ -183,8 +184,8 @@ fn single_precision_training_keeps_integrals_finite() {
 }
 
 /// The model applies a second rectifier, which does not change any value. The kink of the second
-/// rectifier depends on the first, so the integral uses pieces instead of units. Pieces and units
-/// must give the same result.
+/// rectifier depends on the first rectifier, so the integral uses pieces instead of units. Pieces
+/// and units must give the same result.
 #[test]
 fn pieces_and_units_agree() {
     let twice = UNIT.replace("relu(hidden(x))", "relu(relu(hidden(x)) - 0.1)");
@@ -213,7 +214,8 @@ fn pieces_and_units_agree() {
     }
 }
 
-/// If the box has width zero, the predictions are those at the iterate, and a warning is reported.
+/// If the box has width zero, the predictions equal the predictions at the iterate, and a warning
+/// is reported.
 #[test]
 fn a_box_of_width_zero_predicts_like_the_iterate() {
     let text = format!(

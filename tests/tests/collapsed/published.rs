@@ -85,8 +85,8 @@ fn the_published_density_holds_for_a_last_layer() {
     check_published(&done, 0.02, &places, 1e-4);
 }
 
-/// The integral covers the weight and the bias of the first unit only, even if another unit affects
-/// the outputs more.
+/// The integral covers only the weight and the bias of the first unit, even if another unit has a
+/// larger effect on the outputs.
 #[test]
 fn the_published_density_holds_for_one_unit() {
     let text = format!(

@@ -45,7 +45,7 @@ pub const DIGIT: &str = "model M(x: real[1]) -> c: index(3) {
 }
 ";
 
-/// The options of a training whose iterates differ a lot from each other.
+/// The options of a training run whose iterates differ a lot from each other.
 pub const FAR: &str = "epochs = 9, warmup = 4, batch = 3, optimiser = SGD(0.05), predictive_draws = 40";
 
 pub fn folder(name: &str) -> PathBuf {
@@ -222,7 +222,7 @@ pub fn midpoints((low, high): (f64, f64), count: usize) -> Vec<f64> {
         .collect()
 }
 
-/// Returns a column of the table of predictions. The table is that of the first inference block.
+/// Returns a column of the table of predictions. The table belongs to the first inference block.
 pub fn column(done: &Done, name: &str) -> Vec<f64> {
     let predictions = &done.result.outcomes[0].predictions;
     match predictions.iter().find(|(known, _)| known == name) {

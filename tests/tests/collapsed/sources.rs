@@ -233,8 +233,7 @@ infer drawn = collapsed(Smooth, d) {{ over = [hidden], draws = 20, {FAR} }}\n",
         same.for_each(|(again, first)| {
             assert_eq!(format!("{again:?}"), format!("{first:?}"), "{}", infer.name)
         });
-        // If rows do not have targets, the table contains all columns except those that need
-        // targets.
+        // If rows do not have targets, the table leaves out the columns that need targets.
         let more = &outcome.predictions[again.len()..];
         let of_targets = |name: &str| ["log_density", "log_density_error", "cdf"].contains(&name);
         assert!(

@@ -78,8 +78,9 @@ infer l = laplace(Line, rows) {{ {SEARCH}, over = subnetwork(1, by = magnitude),
     }
 }
 
-/// Two kinds of programs are rejected with the reason: those that would tune a parameter twice, and
-/// those whose prior does not have a normalising constant.
+/// Two kinds of programs are rejected, and the error gives the reason. Programs of the first kind
+/// would tune a parameter twice. In programs of the second kind, the prior does not have a
+/// normalising constant.
 #[test]
 fn conflicting_tunings_are_rejected_with_the_reason() {
     let folder = folder("refused", &[("x", &normals(0)), ("y", &normals(1))]);

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 /// The number of rows of every table.
 pub const ROWS: usize = 30;
 
-/// Options with which the search finds the maximum of a linear model with many correct digits.
+/// Options that let the search find the maximum of a linear model with many correct digits.
 pub const SEARCH: &str = "epochs = 4000, batch = 0, optimiser = Adam(1e-2), schedule = cosine, online = true";
 
 pub fn folder(name: &str, columns: &[(&str, &[f64])]) -> PathBuf {
@@ -60,7 +60,7 @@ pub fn close(found: &[f64], wanted: &[f64], error: f64) {
     }
 }
 
-/// Returns standard normal numbers. Each column has a random stream of its own.
+/// Returns standard normal numbers. Each column has a separate random stream.
 pub fn normals(column: u32) -> Vec<f64> {
     let key = philox::key(11, "evidence");
     (0..ROWS as u64)

@@ -69,7 +69,7 @@ predictive_draws = 20000 }}
     let correlation = (1.0 - a).powi(n);
     let variance = spread * (squares - sum * sum / rows) / (1.0 - correlation * correlation);
     let centre = mean * sum / (1.0 - correlation);
-    // The standard errors of the mean and of the variance of an autoregression.
+    // The standard error of the mean, and the standard error of the variance of an autoregression.
     let steps = (EPOCHS - 20) as f64;
     let of_mean = (variance / steps * (1.0 + correlation) / (1.0 - correlation)).sqrt();
     let z = (found.mean["w/loc"][0] - centre) / of_mean;

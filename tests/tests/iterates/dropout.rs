@@ -37,7 +37,7 @@ fn a_linear_layer_keeps_its_mean_under_masks() {
             .collect();
         let z = own.iter().sum::<f64>() / n / (variance / n).sqrt();
         assert!(z.abs() < 4.5, "row {row}: mean off by {z} standard errors");
-        // The fourth moment of a sum of independent variables, each of which has two possible
+        // The fourth moment of a sum of independent variables. Each variable has two possible
         // values.
         let two = |t: &f64| t.powi(4) * (RATE + (1.0 - RATE) * (RATE / (1.0 - RATE)).powi(4));
         let squares: f64 = variances.iter().map(|v| v * v).sum();

@@ -59,7 +59,7 @@ infer one = map(Net, d) {{ epochs = 1, start = first, optimiser = SGD(1e-300) }}
     assert_eq!(first.members[0], values(&result, "one"));
 }
 
-/// If a run is interrupted between two members, the resumed run begins with the next member, and
+/// If a run is interrupted between two members, the resumed run begins with the next member and
 /// gives the same numbers.
 #[test]
 fn resuming_keeps_finished_members() {

@@ -133,8 +133,8 @@ fn files_that_do_not_fit_the_model_are_rejected() {
     }
 }
 
-/// A file of values contains neither the parameters of a variational family, nor the state of a
-/// site in the non-centred parameterisation.
+/// A file of values does not contain the parameters of a variational family. It does not contain
+/// the state of a site in the non-centred parameterisation either.
 #[test]
 fn files_cannot_start_states_that_are_not_values() {
     let start = "start = safetensors(\"net.safetensors\")";

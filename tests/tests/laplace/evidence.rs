@@ -6,8 +6,8 @@ use crate::setup::{
 use bnnc_tests::compile;
 
 /// If the prior factors maximise the marginal likelihood, each group of weights satisfies an
-/// equation: its effective number of parameters equals its factor times the sum of its squared
-/// weights (MacKay 1992).
+/// equation. The effective number of parameters of the group equals the factor of the group times
+/// the sum of the squared weights (MacKay 1992).
 #[test]
 fn factors_on_the_prior_maximise_the_marginal_likelihood() {
     let folder = folder("factors", &[("rows.csv", POINTS.to_owned())]);

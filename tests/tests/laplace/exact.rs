@@ -226,9 +226,9 @@ infer l = laplace(Heads, rows) {{ epochs = 1, {over} }}
         assert_eq!(found.code.id, code, "{over}: {found:?}");
         assert!(found.message.contains(said), "{over}: {}", found.message);
     }
-    // The precision of `a` is the sum of two precisions: that of the rows and that of the prior.
-    // The rows affect the precision of `b` only under `fisher`. The derivatives then have the
-    // absolute value 1 for any target.
+    // The precision of `a` is the sum of two precisions: the precision from the rows and the
+    // precision of the prior. The rows affect the precision of `b` only under `fisher`. The
+    // derivatives then have the absolute value 1 for any target.
     let squares = 0.5 * 0.5 + 1.0 + 0.8 * 0.8;
     let known = 1.0 / (1.0 + squares);
     for (over, wanted) in [
@@ -247,7 +247,7 @@ infer l = laplace(Heads, rows) {{ epochs = 1, {over} }}
 }
 
 /// The predictions of two outputs use joint draws of both network outputs. The expected log
-/// likelihood of a row is that of two independent Normals.
+/// likelihood of a row is the expected log likelihood of two independent Normals.
 #[test]
 fn several_outputs_are_predicted_by_draws_of_functions() {
     let rows = "x,y,z\n0.5,0.4,-0.3\n1,1.1,-1.2\n-0.8,-0.7,1.0\n";
@@ -281,7 +281,7 @@ infer l = laplace(Two, rows) { epochs = 2000, batch = 0, optimiser = Adam(1e-2),
     }
     assert!((scored - expected).abs() < 0.01, "{scored} for {expected}");
     // If the likelihood of one output does not have curvature, the other output still has
-    // curvature. If neither likelihood has curvature, the program is rejected.
+    // curvature. If both likelihoods lack curvature, the program is rejected.
     let one = text.replace("z ~ Normal(b * x, 0.8)", "z ~ Laplace(b * x, 0.8)");
     self::compiled(&folder, &one);
     let both = one.replace("y ~ Normal(a * x, 0.5)", "y ~ Laplace(a * x, 0.5)");

@@ -1,6 +1,7 @@
-//! Laplace approximations, from the program to the predictions. The tests cover the published
-//! results of a small network in every form, conjugate models whose approximation is the posterior,
-//! and links that agree with quadrature. Other tests cover subnetworks and rejected programs.
+//! Laplace approximations, from the program to the predictions. The tests cover three topics: the
+//! published results of a small network in every form, conjugate models whose approximation equals
+//! the posterior, and links that agree with quadrature. Other tests cover subnetworks and rejected
+//! programs.
 
 #![allow(clippy::unwrap_used)]
 

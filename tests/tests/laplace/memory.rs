@@ -3,7 +3,7 @@
 use crate::setup::{POINTS, compiled, folder, stopped};
 use std::path::Path;
 
-/// Returns a network with 1761 weights, 41 of which are in its last layer. The network is
+/// Returns a network with 1761 weights. Of these, 41 are in its last layer. The network is
 /// approximated with these options.
 fn wide(options: &str) -> String {
     format!(
@@ -139,7 +139,7 @@ fn the_largest_kernel_that_fits_is_advised() {
         .collect();
     let folder = folder("kernels", &[("rows.csv", format!("x,y\n{rows}"))]);
     let whole = compiled(&folder, &wide("structure = functional"));
-    // The numbers that are in memory: the Jacobian, the factor of the kernel, and one number for
+    // The numbers that are in memory are the Jacobian, the factor of the kernel, and one number for
     // each weight.
     let kept = 8 * (600 * 1761 + 600 * 600 + 1761);
     let precision = bnnc_run::cost::precision(&whole.manifest, &whole.manifest.infers[0]).unwrap();

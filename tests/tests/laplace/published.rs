@@ -51,7 +51,7 @@ fn every_form_has_the_published_digits() {
         close(&[facts.log_likelihood], &[-1.475_517_67], 1e-8);
         assert_eq!((facts.weights, facts.parameters, facts.clipped), (7, 7, 0));
     }
-    // The standard deviation of the noise is reported in a column of its own. The variance of the
+    // The standard deviation of the noise is reported in a separate column. The variance of the
     // output and the variance of the noise add up to the variance of the prediction.
     let full = outcome(&result, "full");
     close(column(full, "sd_aleatoric"), &[0.5; 3], 1e-12);
@@ -114,8 +114,8 @@ fn subnetworks_have_the_published_digits() {
     let facts = &approximated(&result, "chosen").members[0].facts;
     assert_eq!((facts.weights, facts.parameters), (3, 7));
     close(&[facts.prior_scale], &[3.0 / 7.0], 1e-15);
-    // Under the same prior, the output variance of a subnetwork never exceeds that of the whole
-    // network, by the Schur complement.
+    // Under the same prior, the output variance of a subnetwork is at most the output variance of
+    // the whole network, by the Schur complement.
     for (small, all) in variances(&result, "unscaled").iter().zip(FULL) {
         assert!(*small <= all, "{small} {all}");
     }

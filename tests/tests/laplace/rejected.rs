@@ -192,7 +192,7 @@ fn known_errors_are_reported_before_training() {
 }
 
 /// The square of the slope may overflow when the possible increase of the log density is computed.
-/// The increase is reported nevertheless.
+/// The increase is still reported.
 #[test]
 fn an_overflowing_rise_is_reported() {
     let folder = folder("steep", &[("rows.csv", POINTS.to_owned())]);
@@ -216,7 +216,7 @@ fn an_overflowing_rise_is_reported() {
 }
 
 /// If the second derivative with respect to the outputs is zero wherever it exists, the data would
-/// not affect the precision. The program is then rejected unless it uses `fisher`.
+/// not affect the precision. The program is then rejected, except if it uses `fisher`.
 #[test]
 fn likelihoods_without_a_second_derivative_need_fisher() {
     let folder = folder("straight", &[("rows.csv", POINTS.to_owned())]);
@@ -251,8 +251,8 @@ infer l = laplace(Line, rows) {{ epochs = 300, batch = 0, optimiser = Adam(1e-2)
             assert!(found.help[0].contains("curvature = fisher"));
         }
         // The derivative of the log likelihood of each row has the absolute value 1 / scale. The
-        // precision is therefore the precision of the prior plus a multiple of the sum of the outer
-        // products of `(1, x)`.
+        // precision is therefore a sum of two terms: the precision of the prior, and a multiple of
+        // the sum over the outer products of `(1, x)`.
         let scale = if likelihood.starts_with("Laplace") {
             0.5
         } else {

@@ -14,8 +14,7 @@ use bnnc_tests::compile::options;
 use bnnc_training::iterates::Collected;
 use std::sync::Arc;
 
-/// Weights that feed a unit, or that it feeds, are not chosen for a subnetwork if the unit is never
-/// active.
+/// If a unit is never active, its incoming and outgoing weights are not chosen for a subnetwork.
 #[test]
 fn dead_weights_are_not_chosen() {
     let folder = folder("dead", &[("rows.csv", "x,y\n1,1\n2,2\n".to_owned())]);
@@ -218,7 +217,7 @@ infer l = laplace(Net, rows) {{ start = safetensors(\"w.safetensors\"), over = s
     close(&variances[2..4], &squares, 1e-12);
 }
 
-/// If `over` contains the name of a list of layers, all layers of the list are selected.
+/// If `over` contains the name of a list of layers, all layers in the list are selected.
 #[test]
 fn the_name_of_a_list_selects_all_of_its_layers() {
     let folder = network("list");

@@ -176,7 +176,7 @@ model Line(x: real) -> y: real {{
     }
 }
 
-/// Outlier rows have no effect if the output is not a class. A warning is reported.
+/// Outlier rows do not have an effect if the output is not a class. A warning is reported.
 #[test]
 fn outliers_without_classes_are_a_warning() {
     let folder = network("outliers");

@@ -70,9 +70,9 @@ fn approximations_are_predicted_in_every_form() {
 }
 
 /// The program has three inference blocks: a small one, a large one, and another small one. The
-/// last block does not need the results of the first two. If the memory of all results does not
-/// fit, the error names the memory of the earlier results, and the option that leaves these results
-/// out.
+/// last block does not need the results of the first two. If the results do not all fit into
+/// memory, the error names the memory of the earlier results, and the option that leaves these
+/// results out.
 #[test]
 fn earlier_inferences_are_named_in_the_error() {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);

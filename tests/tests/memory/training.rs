@@ -79,8 +79,8 @@ infer fit = vi(Q, rows) {{ epochs = 1, batch = 16, kl = monte_carlo, draws = {dr
     )
 }
 
-/// The number of bytes by which a run may exceed the prediction because of copies: several chunks
-/// of draws store copies of small results.
+/// The number of bytes by which a run may exceed the prediction because of copies. These are copies
+/// of small results, which several chunks of draws store.
 const COPIES: u64 = 512 << 10;
 
 /// The memory for the KL divergence does not depend on the number of draws. A thousand draws of the

@@ -94,8 +94,8 @@ fn reads_back(trained: &Trained) {
     assert_eq!(&emitted(graph_file, graph, "training").unwrap(), graph, "{name}");
     assert_eq!(&emitted(graph_file, graph, "graph").unwrap(), graph, "{name}");
     assert_eq!(&emitted(loops_file, loops, "loops").unwrap(), loops, "{name}");
-    // The graph contains neither the name of the inference block, which the plan contains, nor
-    // states that steps do not change.
+    // The graph does not contain the name of the inference block, which the plan contains. It
+    // does not contain states that steps do not change either.
     let body = |text: &str| {
         text.split_once('\n')
             .map(|(_, body)| body.replace(" state\n", " input\n"))
