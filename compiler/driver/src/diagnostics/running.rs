@@ -14,8 +14,8 @@ pub static NO_RUNNING_MEANS: Code = Code {
               density of a row would change with the rows beside it. The gradient estimators `local`, `flipout` and \
               `integrate` of `vi` treat rows as independent given the weights.\n\n\
               Wrong: `infer f = nuts(M, d)` for a model with `norm = BatchNorm()`.\n\n\
-              Right: `norm = GroupNorm(4)`, `FilterResponseNorm()` or `LayerNorm()`, which normalise each example by itself; \
-              or one of the methods that the message lists.",
+              Right: use one of the methods that the message lists, or a layer that normalises each example by itself: `norm = \
+              GroupNorm(4)`, `FilterResponseNorm()` or `LayerNorm()`.",
 };
 
 /// Reports the running mean `mean` in a method that does not support it, for the reason `why`. `others` are the methods that support running means.

@@ -41,13 +41,12 @@ pub(super) static PRIOR_CONFLICT: Code = Code {
 
 pub(super) static NO_FINITE_MAXIMUM: Code = Code {
     id: "E0646",
-    title: "flat or very wide priors that leave no maximum",
-    explain: "`map` and `laplace` look for the maximum of the posterior. Here some parameters have the prior `Flat`, and the \
-              likelihood does not fall when they are made ten and a hundred times as large: there is no maximum. The \
-              estimate is merely the point where the training stopped, and standard deviations are meaningless. A very wide \
-              prior has the same effect: there is a maximum, but it only depends on the width of the prior, and the posterior \
-              is many times wider than the curvature at the maximum suggests. The usual \
-              reason is that the inputs separate the classes (complete or quasi-complete separation).\n\n\
+    title: "a maximum that is missing or depends only on wide priors",
+    explain: "`map` and `laplace` look for the maximum of the posterior. If some parameters have the prior `Flat`, and the likelihood does \
+              not fall when they are made ten and a hundred times as large, a maximum does not exist. The estimate is merely the \
+              point where the training stopped, and standard deviations are meaningless. With a very wide proper prior, a maximum exists, but \
+              its position depends only on the width of the prior. The posterior is then many times wider than the curvature at the maximum \
+              suggests. The usual reason is that the inputs separate the classes (complete or quasi-complete separation).\n\n\
               Wrong: `b ~ Flat` or `b ~ Normal(0, 1000)`, and `y ~ Bernoulli(b * x)` where `y` is true exactly if `x` is \
               positive.\n\n\
               Right: `b ~ Normal(0, 2.5)`.",

@@ -7,22 +7,20 @@ use bnnc_core::diagnostics::{error, warning};
 pub(super) static NOT_CONVERGED: Code = Code {
     id: "E0533",
     title: "the training has not converged",
-    explain: "At the end of the training, the loss (the negative log posterior or the negative evidence lower bound of all \
-              rows) still falls by more than its noise, or the noise is so large that it would hide a fall. Estimates, \
-              standard deviations and predictions are those of parameters that were still moving. The reported fall is an \
-              extrapolation: from the fall in the last fifth of the training, bnnc estimates the fall in another training of \
-              the same length. Each step counts in proportion to its learning rate. Falls below one nat, or below 0.02 per \
-              row, are not reported. A training whose loss per row rises by more than 10 nats, or ends above 1e8, has \
-              diverged. If the loss has no noise, as for `map`, and is cheap to compute, bnnc continues from \
-              the end of the training with a descent in double precision. The warning then reports by how much this descent \
-              lowered the loss, if that is more than 0.1 nats for each weight and more than 0.001 per row. This descent also \
-              detects plateaus. The loss of `vi` and `dropout` has noise. For these methods, the descent minimises the mean \
-              loss over fixed draws of the noise, and its gain is measured over other draws; the gain is reported only if it \
-              exceeds the threshold by three standard errors. For `vi`, the gain is a KL divergence, so the threshold does not \
-              depend on the number of rows: it is 0.1 nats for each weight, and 0.05 nats if there are at least ten rows for \
-              each weight. A posterior scale that is 22 % too small costs 0.05 nats. If the descent does not lower the loss, the training continues \
-              for a few hundred steps with a learning rate that rises again and then falls to zero. These steps recover only \
-              a part of the remaining fall, so a fifth of the threshold applies.\n\n\
+    explain: "At the end of the training, the loss (the negative log posterior or the negative evidence lower bound of all rows) still falls \
+              by more than its noise, or the noise is so large that it would hide a fall. Estimates, standard deviations and predictions \
+              come from parameters that were still moving. The reported fall is an extrapolation from the last fifth of the training: it is the \
+              expected fall if the training continued for the same number of steps again. Each step counts in proportion to its learning rate. \
+              Falls below one nat, or below 0.02 per row, are not reported. A training run has diverged if its loss per row rises by more than 10 \
+              nats or ends above 1e8. If the loss does not have noise, as for `map`, and is cheap to compute, bnnc continues from the \
+              end of the training with a descent in double precision. The warning then reports by how much this descent lowered the loss, if \
+              that is more than 0.1 nats for each weight and more than 0.001 per row. This descent also detects plateaus. The loss of `vi` \
+              and `dropout` has noise. For these methods, the descent minimises the mean loss over fixed draws of the noise, and its gain is \
+              measured over other draws. The gain is reported only if it exceeds the threshold by three standard errors. For `vi`, the gain is a KL \
+              divergence, so the threshold does not depend on the number of rows. It is 0.1 nats for each weight, or 0.05 nats if there are at \
+              least ten rows for each weight. As an example, a posterior scale that is 22 % too small costs 0.05 nats. If the descent does not \
+              lower the loss, the training continues for a few hundred steps with a learning rate that rises again and then falls to zero. These \
+              steps recover only a part of the remaining fall, so a fifth of the threshold applies.\n\n\
               Wrong: `infer fit = vi(Q, data) { steps = 200, optimiser = Adam(1e-3) }`, which moves no parameter by more \
               than 0.2.\n\n\
               Right: use one of these: the default length, as in `infer fit = vi(Q, data)`, more `steps` or `epochs`, or a larger rate, such as \
@@ -55,10 +53,9 @@ pub(super) static RESTARTS_DIFFER: Code = Code {
 pub(super) static SINGLE_ROW: Code = Code {
     id: "E0538",
     title: "a training step with a single row",
-    explain: "A model with running means, such as one with `BatchNorm`, normalises the rows of a training step together. The \
-              variance over a single row is zero or misleading, so every step needs at least two rows, the last step of an \
-              epoch included. A model whose inputs and outputs are whole columns has a single example, however many rows the \
-              file has.\n\n\
+    explain: "A model with running means, such as one with `BatchNorm`, normalises the rows of a training step together. The variance over a \
+              single row is zero or misleading, so every step needs at least two rows. This includes the last step of an epoch. If the inputs and \
+              outputs of a model are whole columns, all rows of the file form a single example.\n\n\
               Wrong: `batch = 32` with 65 training rows, whose last step has one row.\n\n\
               Right: use a batch size that leaves no single row, for example `batch = 33`, or `batch = 0`, which uses all rows in each step.",
 };
