@@ -49,7 +49,7 @@ pub struct ElaboratedInference {
     pub posterior: ApproximatePosterior,
     /// The optimiser that updates the parameters.
     pub optimiser: ElaboratedOptimiser,
-    /// The columns to which the inputs and outputs of the model are bound.
+    /// The columns that are bound to the inputs and outputs of the model.
     pub bound: DataBindings,
     /// The options of variational inference, if the method is `vi`.
     pub vi: Option<ViOptions>,
@@ -112,7 +112,7 @@ impl<'a> Compilation<'a> {
     /// Returns the options of a group, with defaults for the options that the program does not set.
     ///
     /// # Errors
-    /// Fails only because of a bug: if the method does not have these options.
+    /// Fails only if the method does not have these options. This would be a bug.
     pub(crate) fn options_of<T: OptionGroup>(&self) -> Result<T, Mismatch> {
         self.program.module.read(self.item, T::read)
     }
@@ -143,8 +143,8 @@ impl<'a> Compilation<'a> {
         self.placed(self.context.warnings.clone())
     }
 
-    /// Adds a span to diagnostics of the rewriter. If exactly one of the options that a diagnostic may concern is set, the diagnostic gets the
-    /// span of this option. Otherwise, the diagnostic gets the span of the inference block.
+    /// Adds a span to diagnostics of the rewriter. A diagnostic may concern several options. If exactly one of them is set, the diagnostic
+    /// gets the span of this option. Otherwise, the diagnostic gets the span of the inference block.
     fn placed(&self, diagnostics: Vec<Diagnostic>) -> Vec<Diagnostic> {
         let place = |mut diagnostic: Diagnostic| {
             if diagnostic.at == Place::Nowhere {
@@ -155,11 +155,11 @@ impl<'a> Compilation<'a> {
         diagnostics.into_iter().map(place).collect()
     }
 
-    /// Returns the precision of the run. A fixed precision of the backend comes first, then the precision on the command line, and then the
-    /// method's option.
+    /// Returns the precision of the run. The precision that the backend fixes takes precedence. The precision on the command line comes
+    /// next, and the method's option comes last.
     ///
     /// # Errors
-    /// Fails only because of a bug: if the method does not have the option.
+    /// Fails only if the method does not have the option. This would be a bug.
     pub fn precision(&self, backend: &dyn Backend) -> Result<Precision, Fault> {
         if let Some(precision) = backend.fixed_precision() {
             return Ok(precision);
@@ -176,7 +176,7 @@ impl<'a> Compilation<'a> {
     /// Lowers a function to loops.
     ///
     /// # Errors
-    /// Fails at a limit, or because of a bug of the compiler.
+    /// Fails if the program exceeds a limit of the compiler, or if the compiler has a bug.
     pub fn lower(
         &mut self,
         name: &str,

@@ -183,7 +183,7 @@ impl Linear<'_> {
         true
     }
 
-    /// Marks all parameters in which a root is linear as left out.
+    /// If a root is linear in a parameter, marks this parameter as left out.
     fn leave_out(&mut self, root: Value) {
         let (mut open, mut seen) = (vec![root], HashSet::from([root]));
         while let Some(value) = open.pop() {
@@ -403,8 +403,8 @@ impl Linear<'_> {
         (terms.len() <= MOST_TERMS).then_some(()).ok_or(TooLong)
     }
 
-    /// Drops the terms of parameters that are left out. Also drops a sum whose coefficients do not occur in any other sum, if the sum has only
-    /// one term or has the same factors as an earlier sum.
+    /// Drops the terms of parameters that are left out. Also drops a sum whose coefficients do not occur in any other sum. This applies only
+    /// if the sum has a single term, or the same factors as an earlier sum.
     fn finish(mut self, sums: Vec<(Terms, bool)>) -> Design {
         let mut selected: HashMap<&Arc<str>, HashSet<Option<Value>>> = HashMap::new();
         let all = sums.iter().flat_map(|(terms, _)| terms);

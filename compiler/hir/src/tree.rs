@@ -214,7 +214,8 @@ impl DistItem {
         part.from.iter().find(|(part, _)| self.declares(*part)).copied()
     }
 
-    /// Returns whether the distribution has a part, either declared or computed from another one.
+    /// Returns whether the distribution has a part. The part may be declared, or computed from
+    /// another part.
     pub fn has(&self, part: DistributionPart) -> bool {
         self.declares(part) || part.of_value().is_some_and(|known| self.source(known).is_some())
     }

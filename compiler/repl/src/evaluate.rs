@@ -44,8 +44,8 @@ pub struct Streams {
     pub prefix: String,
     /// The draw number of each named layer.
     pub layers: Arc<HashMap<String, u32>>,
-    /// The index of the current posterior draw and the number of posterior draws, if the expression
-    /// is evaluated at each posterior draw.
+    /// If the expression is evaluated at each posterior draw, the index of the current posterior
+    /// draw and the number of posterior draws.
     pub posterior: Option<(usize, usize)>,
     /// A flag that is set when the evaluation should stop.
     pub stop: Arc<AtomicBool>,
@@ -277,8 +277,8 @@ fn is_noise(expr: &TypedExpr) -> bool {
     }
 }
 
-/// Returns the variables on which an expression depends. An expression may depend on a variable
-/// through another variable that is a distribution, a layer or a function.
+/// Returns the variables in an expression. An expression may depend on a variable through another
+/// variable that is a distribution, a layer or a function.
 pub fn mentioned(expr: &TypedExpr, variables: &[Variable]) -> HashSet<LocalId> {
     let mut found = HashSet::new();
     let add = |expr: &TypedExpr, found: &mut HashSet<LocalId>| {

@@ -117,7 +117,7 @@ fn settle(built: &mut Built) {
     }
 }
 
-/// Returns every file from which the executable is made, and every file that it reads.
+/// Returns every source file of the executable, and every file that the executable reads.
 fn inputs(built: &Built, program: &CheckedProgram) -> Vec<PathBuf> {
     let mut inputs: Vec<PathBuf> = program
         .sources

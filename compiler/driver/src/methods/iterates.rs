@@ -78,7 +78,7 @@ pub(crate) fn with_means(trained: &[Arc<str>], model: &Model) -> Vec<String> {
 
 impl Compilation<'_> {
     /// Builds the programs of an inference that collects iterates or ensemble members. The training
-    /// step is the same as for `map`, and the programs of predictions and sites evaluate many
+    /// step is the same as for `map`. The programs of predictions and sites evaluate many
     /// positions, as for samplers. `made` receives the training, the names of the states that differ
     /// between positions, and the program that recomputes running means. `made` returns the work and
     /// the family name for the reports of the sites.

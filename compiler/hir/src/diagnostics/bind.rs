@@ -424,8 +424,8 @@ pub fn other_axes(span: Span, port: DeclaredPort<'_>, field: &Field, schema: &Sc
     }
 }
 
-/// Adds the advice that the column exists in the shared table, whose columns a model receives in
-/// its first parameter list.
+/// Adds the advice that the column exists in the shared table. A model receives the columns of this
+/// table in its first parameter list.
 pub fn in_shared_table(diagnostic: Diagnostic, input: &str, model: &str) -> Diagnostic {
     diagnostic.help(format!(
         "`{input}` is in the `shared` table, as one array for all rows: declare it in the first parameter list, `model {model}({input}: real[n])(..) -> ..`"
@@ -458,7 +458,7 @@ pub fn with_integers(diagnostic: Diagnostic, field: &Field) -> Diagnostic {
     }
 }
 
-/// Reports an output with a single value for all examples, in a model with an input that has one
+/// Reports an output with a single value for all examples, although an input of the model has one
 /// value per example.
 pub fn unlike(span: Span, (output, input): (&str, &str), schema: &Schema) -> Diagnostic {
     let text =

@@ -173,8 +173,8 @@ impl<'a> Elaborator<'a> {
                 "the model has more than {MOST_NODES} operations up to this one"
             )));
         }
-        // Shapes are checked before the type rule of the op runs, because the rule multiplies sizes
-        // and could overflow.
+        // Shapes are checked before the type rule of the op runs. The rule multiplies sizes, so it
+        // could overflow.
         for attr in &operation.attrs {
             if let Attr::Shape(shape) = attr {
                 within_limits(shape, span)?;

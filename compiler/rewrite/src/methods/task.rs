@@ -27,32 +27,33 @@ pub struct TrainingSettings<'a> {
     pub kl_draws: usize,
     /// The options for the computation of KL divergences.
     pub kl: kl::KlOptions,
-    /// The layers for which the user requests a gradient estimator.
+    /// The layers with a requested gradient estimator.
     pub layers: Layers<'a>,
     /// True if the objective includes the log determinants of the Jacobians of optimised points. The result is then the mode on the unconstrained
     /// scale.
     pub jacobians: bool,
     /// True if an evidence tunes the prior during training; see [`states::tuned`].
     pub online: bool,
-    /// True if the gradient is shortened to a norm, which is an input of the step.
+    /// True if the gradient is shortened to a norm. This norm is an input of the step.
     pub clips: bool,
-    /// The log prior of some sites, `(states.., shared..) -> log_prior`, and the factor by which this log prior is multiplied in the loss.
+    /// The log prior of some sites, `(states.., shared..) -> log_prior`, and its factor in the loss.
     pub scaled: Option<&'a (Function, f64)>,
     /// True if the method recomputes running means, because it predicts with weights that no training step used.
     pub means: bool,
-    /// A separate program for the gradient of the loss is built if at most this number of scalars are optimised. If this limit is `None`, the program
-    /// is never built.
+    /// If at most this number of scalars are optimised, a separate program for the gradient of the loss is built. If this limit is `None`, the
+    /// program is never built.
     pub gradient: Option<usize>,
 }
 
-/// The data from which the parts of an objective are built.
+/// The data for building the parts of an objective.
 pub(super) struct Task<'a> {
     pub(super) model: &'a Model,
     pub(super) plans: &'a [SitePlan<'a>],
     pub(super) settings: TrainingSettings<'a>,
 }
 
-/// Returns the number of nodes in the loss through which a gradient flows to an optimised parameter.
+/// Returns the number of nodes in the loss that a gradient flows through on its way to an optimised
+/// parameter.
 pub(super) fn gradient_nodes(loss: &Function, plans: &[SitePlan<'_>]) -> usize {
     let moved: Vec<Value> = states::optimised(plans)
         .iter()

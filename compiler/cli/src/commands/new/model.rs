@@ -33,7 +33,7 @@ const MANY_NAMES: usize = 12;
 /// If a column has more groups than this, the prior scale of their effects is a parameter.
 const FEW_GROUPS: usize = 5;
 /// If there are fewer rows per effect of a group than this, the effects have the non-centred
-/// parameterisation, because the posterior of a centred parameterisation would have a funnel.
+/// parameterisation. With a centred parameterisation, the posterior would have a funnel.
 const ROWS_OF_AN_EFFECT: usize = 20;
 /// If the ratio of the variances between and within groups is below this, the effects have the
 /// non-centred parameterisation. With 8 groups of 40 or 100 rows and no effects (a ratio near 1), the
