@@ -244,7 +244,8 @@ impl DataSpec {
         paths
     }
 
-    /// Replaces files by those of the options `--data NAME=PATH`, `--data NAME.test=PATH` and `--data NAME.outliers=PATH`.
+    /// Replaces files by the files of the options `--data NAME=PATH`, `--data NAME.test=PATH` and
+    /// `--data NAME.outliers=PATH`.
     ///
     /// # Errors
     /// Returns the number of files of outliers if it is larger than one.

@@ -49,7 +49,7 @@ pub trait MethodPart {
     /// Checks that an option has an effect.
     ///
     /// # Errors
-    /// Returns the reason if the option has no effect.
+    /// Returns the reason if the option does not have an effect.
     fn hears(&self, _option: &str) -> Result<(), OptionConflict> {
         Ok(())
     }

@@ -62,7 +62,8 @@ impl ScheduleArgument {
         matches!(self, ScheduleArgument::Time | ScheduleArgument::Times)
     }
 
-    /// Returns whether the numbers of an argument satisfy its condition. Schedules do not have numbers of their own.
+    /// Returns whether the numbers of an argument satisfy its condition. An argument that is a schedule does not
+    /// have numbers.
     pub fn allows(self, numbers: &[f64]) -> bool {
         let all = |allowed: fn(f64) -> bool| {
             numbers
@@ -202,7 +203,7 @@ schedules! {
     Cosine = "cosine", "`(1 + cos(pi t)) / 2`";
     /// Linear, to zero.
     Linear = "linear", "`1 - t`";
-    /// Multiplied by `factor` after this fraction of the epochs.
+    /// The rate is multiplied by `factor` after this fraction of the epochs.
     Step = "step", "1 while `t < fraction`, then `factor`" [
         /// The fraction of all epochs.
         "fraction" Fraction => fraction: f64,
@@ -216,17 +217,17 @@ schedules! {
         /// The factor on the rate.
         "factor" Factor => factor: f64,
     ];
-    /// The schedule of Maddox et al. (2019) for averages over iterates from `start` on: constant until half of `start`, then linear to `last` at nine
-    /// tenths of `start`, then constant.
+    /// The schedule of Maddox et al. (2019) for averages over iterates from `start` on. The rate is constant until half of `start`. It then falls
+    /// linearly to `last` at nine tenths of `start`, and stays at `last`.
     Swa = "swa", "1 until `e = 0.5 start`, then linear in `e` to `final` at `e = 0.9 start`, then `final`" [
         /// The time from which iterates are averaged.
         "start" Time => start: f64,
         /// The factor on the rate at the end.
         "final" Factor => last: f64,
     ];
-    /// Another schedule, times a factor that rises linearly from 0 to 1.
+    /// Another schedule, multiplied by a warm-up factor that rises linearly from 0 to 1.
     Warmup = "warmup", "`min(e / length, 1)` times the factor of `schedule`" [
-        /// The time at which the factor reaches 1.
+        /// The time at which the warm-up factor reaches 1.
         "length" Time => length: f64,
         /// The other schedule.
         "schedule" Schedule => then: Box<RateSchedule>,

@@ -59,5 +59,5 @@ impl PriorReport {
 }
 
 /// Half the width of the plausible interval of a normal prior, in standard deviations. The compiler calls a value plausible if its log density is at
-/// most 12 below the maximum. At `z` standard deviations, the log density is `z^2 / 2` below it, so `z` is the square root of 24.
+/// most 12 below the maximum. At `z` standard deviations, the log density is `z^2 / 2` below its maximum, so `z` is the square root of 24.
 const PLAUSIBLE_DEVIATIONS: f64 = 4.9;

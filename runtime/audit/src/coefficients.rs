@@ -12,8 +12,7 @@ pub(super) struct Coefficient<'a> {
     pub name: &'a str,
     /// The columns of the coefficient. The key is the index of the sum.
     pub columns: BTreeMap<usize, &'a ColumnFormula>,
-    /// True if the column is the same non-zero number in all sums that contain the coefficient. By contrast, the column of a trend differs between
-    /// sums.
+    /// True if the column is the same non-zero number in all sums with the coefficient. The column of a trend differs between sums.
     is_flat: bool,
     /// True if the coefficient is flat and is contained in all sums of its group.
     pub is_intercept: bool,
@@ -35,8 +34,8 @@ impl Coefficient<'_> {
     }
 
     /// Returns whether only the priors distinguish this coefficient from another coefficient. The data do not distinguish two coefficients with the
-    /// same columns. Neither do they distinguish a mean from a deviation that is added to this mean in some sums, or two deviations from the same
-    /// parameter.
+    /// same columns. The data also cannot distinguish a mean from a deviation that is added to it in some sums. The same holds for two such
+    /// deviations of the same parameter.
     fn repeats(&self, known: &Coefficient<'_>) -> bool {
         let is_from_mean = known.is_intercept && self.is_flat;
         let are_deviations = known.is_deviation && self.is_deviation && known.name == self.name;
@@ -98,8 +97,7 @@ fn number(formula: &ColumnFormula) -> Option<f64> {
     formula.is_constant().then(|| formula.value(&|_, _| f64::NAN))
 }
 
-/// Divides the coefficients into groups, such that coefficients in the same sum are in the same group. Returns the coefficients and the sums of each
-/// group.
+/// Divides the coefficients into groups: coefficients of one sum share a group. Returns the coefficients and the sums of each group.
 pub(super) fn groups(design: &Design) -> Vec<(Vec<Coefficient<'_>>, Vec<usize>)> {
     let mut parent: Vec<usize> = (0..design.coefficients.len()).collect();
     fn root(parent: &[usize], mut at: usize) -> usize {
@@ -239,7 +237,8 @@ mod tests {
             kept(&[level(0), level(1), ones, series.clone()]),
             (names(&["c2", "c3"]), true)
         );
-        // A coefficient that is constant in only some sums is not an intercept. Neither is a coefficient whose constant is twice as large in one sum.
+        // A coefficient that is constant in only some sums is not an intercept. A coefficient whose constant is twice as large in one sum is not an
+        // intercept either.
         let of_some = [number(1.0), number(1.0), None];
         assert_eq!(kept(&[of_some, series.clone()]), (names(&["c0", "c1"]), false));
         let uneven = [1.0, 1.0, 2.0].map(number);

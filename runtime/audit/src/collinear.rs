@@ -156,8 +156,8 @@ impl<'a> Columns<'a> {
         found
     }
 
-    /// Returns the warning about the coefficient whose standard deviation a variational family with independent elements makes too small by the
-    /// largest factor. `information` is that of [`Columns::information`].
+    /// Returns the warning about the coefficient with the largest variance inflation. A variational family with independent elements makes the
+    /// standard deviation of this coefficient too small. `information` is the result of [`Columns::information`].
     fn correlated(
         &self,
         coefficients: &[Coefficient<'_>],

@@ -50,7 +50,8 @@ pub(super) fn identifier(column: &Column) -> Option<Diagnostic> {
     (is_numbering && !is_sorted).then(|| codes::identifier(&column.name, values.len()))
 }
 
-/// Returns the warnings about text columns in which two levels differ only in upper and lower case.
+/// Returns the warnings about text columns that have two levels with different capitalisation, but
+/// otherwise equal text.
 pub(super) fn same_levels(names: &[&str], dataset: &Dataset) -> Vec<Diagnostic> {
     let levels = &dataset.preparation.levels;
     let of_column = |(name, levels): &(String, Vec<String>)| {

@@ -2,15 +2,15 @@
 
 use super::orthogonal::dot;
 
-/// A column counts as an exact linear combination of other columns if the norm of the residual is at most this fraction of the norm of the column.
-/// The fraction allows for rounding errors.
+/// A column counts as an exact linear combination of other columns if the norm of its residual is at most this fraction of the column's norm. The
+/// fraction allows for rounding errors.
 pub(super) const ROUNDING: f64 = 1e-9;
 
 /// A column, or the part of a column that is orthogonal to other columns.
 struct Rest {
-    /// The values of the column in the rows in which dependences are searched.
+    /// The values of the column in the rows that are searched for dependences.
     values: Vec<f64>,
-    /// The factors of the linear combination of the original columns that gives these values.
+    /// `values` is a weighted sum of the original columns. These are the weights.
     factors: Vec<f64>,
 }
 
@@ -23,8 +23,9 @@ impl Rest {
     }
 }
 
-/// Finds columns of which one is a linear combination of the others, and returns their indices in ascending order. Pairs of dependent columns are
-/// ignored, because they are reported separately. `columns` holds the values in some rows. `all` returns the values of a column in all rows.
+/// Finds columns that depend linearly on each other: one of them is a linear combination of the others. Returns their indices in ascending order.
+/// Pairs of dependent columns are ignored, because they are reported separately. `columns` holds the values in some rows. `all` returns the
+/// values of a column in all rows.
 pub(super) fn combination(columns: &[Vec<f64>], all: &dyn Fn(usize) -> Vec<f64>) -> Option<Vec<usize>> {
     // If there were too few values, any column would be a linear combination of the others.
     if columns.first()?.len() < 2 * columns.len() {

@@ -90,8 +90,8 @@ pub(super) fn of_columns(
         .collect()
 }
 
-/// Returns a warning if at least a third of the training rows equal an earlier row in inputs and target, and if the number of equal rows is
-/// larger than chance would produce among rounded values.
+/// Returns a warning if two conditions hold: at least a third of the training rows equal an earlier row in inputs and target, and their
+/// number is larger than chance would produce among rounded values.
 fn repeated(inputs: &[Column], targets: &[&Column]) -> Option<Diagnostic> {
     let inputs: Vec<&Column> = inputs.iter().collect();
     let rows = inputs.iter().chain(targets).next()?.train.len();
@@ -127,8 +127,8 @@ fn kinds(columns: &[&Column], rows: usize) -> usize {
     different((0..rows).map(key).collect())
 }
 
-/// Returns a warning about test rows that equal a training row in every column. The check runs only if at least one column is continuous, which
-/// means that its number of different values is more than half the number of rows.
+/// Returns a warning about test rows that equal a training row in every column. The check runs only if at least one column is continuous: its
+/// number of different values is more than half the number of rows.
 fn copies(inputs: &[Column], targets: &[&Column], test: &Rows) -> Option<Diagnostic> {
     let columns: Vec<&Column> = inputs.iter().chain(targets.iter().copied()).collect();
     let rows = columns.first()?.train.len();

@@ -201,7 +201,8 @@ fn given(value: Option<&String>) -> &str {
     value.map_or("not given", String::as_str)
 }
 
-/// Returns whether the step sizes of a sampler depend on the planned number of iterations.
+/// Returns whether the step sizes of a sampler depend on the number of iterations that the run
+/// plans.
 fn is_stretched(transition: &Transition) -> bool {
     matches!(transition.part().schedule(), Steps::Cyclical { .. })
 }

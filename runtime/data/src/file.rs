@@ -21,8 +21,8 @@ pub fn is_pattern(path: &Path) -> bool {
     name.is_some_and(|name| name.contains('*')) && !path.exists()
 }
 
-/// Returns the files that a pattern matches, in the order of their names: `*` in the name of the file stands for any characters. Returns the path
-/// itself if a file has this name, or if no file matches.
+/// Returns the files that a pattern matches, in the order of their names. In the pattern, `*` stands for any characters of the file's name.
+/// If a file has this name, or no file matches, returns the path itself.
 pub fn matching(path: &Path) -> Vec<PathBuf> {
     let own = || vec![path.to_path_buf()];
     let Some(pattern) = path.file_name().and_then(|name| name.to_str()) else {

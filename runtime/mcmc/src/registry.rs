@@ -9,7 +9,7 @@ use crate::setup::Setup;
 use crate::stochastic_gradient::{sghmc, sgld};
 use bnnc_abi::sampling::Transition;
 
-/// Creates a sampler, whose first answer must be [`crate::seam::Answer::Go`].
+/// Creates a sampler. Its first answer must be [`crate::seam::Answer::Go`].
 pub fn sampler(setup: &Setup<'_>) -> Box<dyn Sampler> {
     match setup.transition {
         Transition::Hmc(options) => Box::new(hmc(setup, options)),

@@ -8,7 +8,7 @@ use bnnc_abi::sampling::Transition;
 pub struct Setup<'a> {
     /// The transition and its options.
     pub transition: &'a Transition,
-    /// The start of the chain, whose length is the number of dimensions.
+    /// The start of the chain. Its length is the number of dimensions.
     pub start: &'a [f64],
     /// The number of rows in each shard of the data, in the order of the shards.
     pub shards: &'a [usize],
@@ -16,7 +16,7 @@ pub struct Setup<'a> {
     pub warmup: usize,
     /// The number of iterations after the warm-up.
     pub draws: usize,
-    /// The number by which the log likelihood is divided. With 1, the target is the posterior.
+    /// The divisor of the log likelihood. With 1, the target is the posterior.
     pub temperature: f64,
     /// The random numbers of the chain.
     pub noise: ChainNoise,

@@ -218,7 +218,7 @@ pub fn material_bound(weights: usize, rows: usize) -> f64 {
     (per_weight * weights as f64).min(MOST_PER_ROW * rows as f64)
 }
 
-/// Returns the number of times that the budget allows to compute the loss of all rows.
+/// Returns how often the budget allows the loss of all rows to be computed.
 pub(super) fn affordable(infer: &InferenceBlock, train: &Train, rows: usize) -> usize {
     let cheap = surface::affordable(infer, train, rows, OPERATIONS);
     cheap.max(train.options.epochs_of(rows) / TRAININGS).min(MOST)

@@ -19,8 +19,8 @@ use bnnc_core::number::{finite, number};
 use bnnc_data::{Dataset, Standardisation};
 use serde_json::{Value, json};
 
-/// If a training has at least this number of rows per weight, its maximum does not overfit, and
-/// early stopping is not needed.
+/// If a training run has at least this number of rows per weight, its maximum does not overfit.
+/// Early stopping is then not needed.
 pub(super) const ROWS_PER_WEIGHT: usize = 10;
 
 /// Returns whether early stopping ended a training run that should have reached its optimum. Three

@@ -28,7 +28,7 @@ pub fn pattern_of_pairs(path: &Path, format: &str) -> Diagnostic {
     ))
 }
 
-/// An error: the files of inputs and of targets have different numbers of rows.
+/// An error: the file of inputs and the file of targets have different numbers of rows.
 pub fn row_counts(inputs: (&Path, usize), targets: (&Path, usize)) -> Diagnostic {
     let message = format!(
         "expected {} rows as in `{}`, found {}",

@@ -355,8 +355,7 @@ impl Empty {
 /// A column while it grows. The first cell that does not mark a missing value decides whether the
 /// column holds numbers or text.
 pub(super) enum Column {
-    /// A column that does not have cells yet. The number is the number of rows for which memory
-    /// will be reserved.
+    /// A column that does not have cells yet. Memory will be reserved for this number of rows.
     Unknown(usize),
     Int(Vec<i64>),
     Real(Vec<f64>),

@@ -74,7 +74,7 @@ fn contents(stream: impl Read, expected: u64, limit: u64) -> std::io::Result<Vec
     }
 }
 
-/// Unpacks a gzip stream, which consists of one or more members.
+/// Unpacks a gzip stream. The stream consists of one or more members.
 pub(super) fn unpack(path: &Path, packed: &[u8], limit: u64) -> Result<Vec<u8>, Diagnostic> {
     let stream = flate2::read::MultiGzDecoder::new(packed);
     let plain = contents(stream, 0, limit).map_err(|error| match error.kind() {

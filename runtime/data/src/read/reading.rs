@@ -137,8 +137,8 @@ impl Reading {
         records.get_or_insert_with(|| (path.to_path_buf(), kind));
     }
 
-    /// Records the checksum of a file's contents. The checksum is computed while the file is read,
-    /// because a pipe cannot be read again, and a file may change later.
+    /// Records the checksum of a file's contents. The checksum is computed while the file is read.
+    /// A pipe cannot be read again, and a file may change later.
     pub(super) fn keep(&self, path: &Path, contents: Checksum) {
         let mut checksums = self.checksums.borrow_mut();
         checksums.insert(path.to_path_buf(), contents);

@@ -20,7 +20,7 @@ pub fn planned(
 }
 
 /// Returns the number of bytes needed to collect `planned` iterates from `rows` rows. `held` is the number of bytes
-/// of the result, and `training` is the number of bytes of one training.
+/// of the result, and `training` is the number of bytes of one training run.
 pub fn collecting(
     (infer, swag): (&InferenceBlock, &Swag),
     (rows, planned): (usize, usize),
