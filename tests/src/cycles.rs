@@ -98,9 +98,9 @@ fn reachable<'a>(
 }
 
 /// Returns the smallest number of imports that point upwards, over all orders of the files. The
-/// files are placed from the bottom to the top: the imports of a file that lead to files placed
-/// later point upwards. The result for a set of placed files does not depend on their order, so the
-/// search goes through all sets of files.
+/// files are placed from the bottom to the top. If a file imports a file that is placed later, this
+/// import points upwards. The result for a set of placed files does not depend on their order, so
+/// the search goes through all sets of files.
 fn fewest_upward(members: &[&String], arrows: &BTreeMap<&String, BTreeSet<&String>>) -> usize {
     assert!(
         members.len() <= MOST_FILES,

@@ -158,7 +158,7 @@ fn trained(compiled: &Compiled, steps: usize) -> (Vec<Vec<f64>>, [Vec<f64>; 2]) 
     trained_from(compiled, 1, steps)
 }
 
-/// Trains as [`trained`] does, from the starts of a seed.
+/// Trains as [`trained`] does, from the initial values of a seed.
 fn trained_from(compiled: &Compiled, seed: u64, steps: usize) -> (Vec<Vec<f64>>, [Vec<f64>; 2]) {
     let rows = rows();
     let start = states::start(&compiled.manifest.infers[0].states, seed, &HashMap::new());
@@ -219,7 +219,7 @@ fn predictions_use_the_stored_moments() {
     assert_rmse(&json["infer"]["f"], |inputs| output(&weights, inputs, &stored));
 }
 
-/// Checks that the reported error is that of these predictions.
+/// Checks that the reported error equals the error of these predictions.
 #[track_caller]
 fn assert_rmse(json: &Value, predicted: impl Fn(&[f64; WIDTH]) -> f64) {
     let square = |(inputs, target): &([f64; WIDTH], f64)| (target - predicted(inputs)).powi(2);
@@ -422,7 +422,7 @@ fn swag_recomputes_the_moments_of_its_average_and_of_each_draw() {
     assert_recomputed("blocks", "batch = 3, covariance = diagonal", 3, &blocks());
 }
 
-/// Iterates keep the moments of their training, with which `map` of the same length predicts.
+/// Iterates keep the moments of their training run. A `map` run of the same length predicts with the same moments.
 #[test]
 fn snapshots_and_collapsed_weights_have_the_moments_of_their_iterates() {
     let iterates = format!("epochs = 6, warmup = 2, every = 2, {DESCENT}");
@@ -533,7 +533,7 @@ fn laplace_linearises_around_the_stored_moments() {
     assert!(!warnings.contains(&"E0546"), "{warnings:?}");
 }
 
-/// A search that is not a start trains with the moments of its steps too.
+/// A search for the maximum also trains with the moments of its steps.
 #[test]
 fn laplace_searches_like_map() {
     let infer = format!("infer f = laplace(M, d) {{ epochs = 5, {DESCENT} }}");
@@ -546,7 +546,7 @@ fn laplace_searches_like_map() {
     close(&found["norm.centre"], &stored[0], "norm.centre");
 }
 
-/// Without a search, the start has to contain the moments: a `map` without normalisation does not.
+/// Without a search, the start must contain the moments. A `map` run of a model without batch normalisation does not contain them.
 #[test]
 fn laplace_needs_the_moments_of_its_start() {
     let infer = "model Plain(x: real[6]) -> y: real {\n  w: real[6] ~ Normal(0, 1)\n  norm = GroupNorm(2)\n  out: real[6] ~ Normal(0, 1)\n  \
@@ -581,7 +581,8 @@ fn subnetworks_leave_normalisation_out() {
     assert_eq!(laplace.weights.len(), 2);
 }
 
-/// The masks lie behind the normalisation, so the moments are those of the start for all masks. The weights move, and not as without masks.
+/// The masks apply after the normalisation, so the moments equal those of the start for all masks. The weights move, but differently than without
+/// masks.
 #[test]
 fn dropout_trains_under_masks_and_stores_the_moments() {
     let infer = |method: &str, rate: f64| {
@@ -613,7 +614,8 @@ fn dropout_trains_under_masks_and_stores_the_moments() {
 }
 
 /// Weights that a posterior takes from an earlier training were trained with the stored moments of that training. The second training starts from
-/// these moments; with the weights fixed before the layer, its only step moves them by `m` towards the moments of the rows.
+/// these moments. The weights before the layer are fixed, so its only step moves the stored moments by the fraction `m` towards the moments of the
+/// rows.
 #[test]
 fn fixed_weights_keep_the_moments_of_their_training() {
     let options = "batch = 0, optimiser = SGD(1e-3), schedule = constant";

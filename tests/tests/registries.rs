@@ -293,8 +293,8 @@ fn every_registered_word_has_an_entry() {
     assert!(entry("Adam").contains("Adam("));
 }
 
-/// `bnnc doc WORD` describes every word of the language, the library, the methods and the data items. The words of schedules, formats and
-/// options of data items have an effect in their description, which their records state.
+/// `bnnc doc WORD` describes every word of the language, the library, the methods and the data items. The records of schedules, formats and options
+/// of data items state an effect, and the description contains it.
 #[test]
 fn every_word_of_a_program_has_an_entry_in_the_manual() {
     let options = bnnc_abi::method::ALL.iter().flat_map(|method| method.options);

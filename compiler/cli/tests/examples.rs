@@ -157,7 +157,7 @@ fn errors_on_tables_do_not_depend_on_the_seed() {
     }
 }
 
-/// Runs an example, which must not cause a warning. Returns its result.
+/// Runs an example. It must not cause a warning. Returns its result.
 fn silent(name: &str, seed: u32) -> Value {
     let program = support::root().join(format!("examples/{name}/{name}.bnn"));
     let program = program.to_str().expect("a path of plain characters");

@@ -400,7 +400,7 @@ fn five_hundred_columns_share_a_scale() {
             "non_centered = [beta], draws = 2500",
         ],
     );
-    // Every class has coefficients of its own, and the logits do not have a noise.
+    // Every class has separate coefficients, and the logits do not have noise.
     let text = table(&format!("{},y", names[..50].join(",")), 80, |at, random| {
         let numbers: Vec<String> = (0..50).map(|_| format!("{:.2}", random.normal())).collect();
         format!("{},{}", numbers.join(","), ["a", "b", "c"][at % 3])
@@ -435,7 +435,8 @@ fn a_wide_table_converges() {
     assert!(of("beta", 0) > others && of("beta", 1) > others, "{fit}");
 }
 
-/// Groups without effects have the non-centred parameterisation, and those with clear effects do not.
+/// Groups without effects have the non-centred parameterisation. Groups with clear effects have the
+/// centred parameterisation.
 #[test]
 fn the_parameterisation_of_effects_follows_the_variance_ratio() {
     let of = |size: f64| {
@@ -452,7 +453,8 @@ fn the_parameterisation_of_effects_follows_the_variance_ratio() {
     assert_eq!(fit["diagnostics"]["divergences"].as_f64(), Some(0.0), "{fit}");
 }
 
-/// The negative binomial counts are Poisson counts whose mean has a gamma factor with shape 40.
+/// The negative binomial counts are Poisson counts. Their mean is multiplied by a gamma variable
+/// with shape 40.
 #[test]
 fn a_large_dispersion_is_recovered() {
     let text = table("x,y", 400, |_, random| {

@@ -597,15 +597,15 @@ fn a_draw_at_each_posterior_draw_takes_little_time() {
     let mean: f64 = mean
         .and_then(|mean| mean.parse().ok())
         .unwrap_or_else(|| panic!("{output}"));
-    // The variance of a count is the sum of its mean and of the variance of `exp(w)`, 2.2 ^ 2 in all;
-    // the bound is four standard errors at an ESS of 1900.
+    // The variance of a count is the mean of the count plus the variance of `exp(w)`: 2.2 ^ 2 in
+    // total. The bound is four standard errors at an ESS of 1900.
     assert!(
         (mean - (30.35f64 / 22.0 + 1.0 / 44.0).exp()).abs() < 0.2,
         "{output}"
     );
 }
 
-/// A comparison at the prompt shows the values of the runs so far. It runs only what has not run.
+/// A comparison at the prompt shows the values of the runs so far. It runs only the inference blocks that have not run yet.
 #[test]
 fn a_comparison_is_shown_when_it_is_entered() {
     let typed = "model Flat(x: real) -> y: real {

@@ -285,7 +285,7 @@ fn advice_about_the_scale_of_images_is_about_channels() {
     let _ = fs::remove_dir_all(folder);
 }
 
-/// Each of these mistakes in a network has one error, at a line of the program, that shows the numbers.
+/// Each of these mistakes in a network causes one error. The error is at a line of the program and shows the numbers.
 #[test]
 fn wrong_sizes_of_layers_are_reported_once_with_their_numbers() {
     let folder = written("sizes");

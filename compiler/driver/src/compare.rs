@@ -38,8 +38,8 @@ pub fn inapplicable(program: &CheckedProgram, manifest: &Manifest) -> Vec<Diagno
         .collect()
 }
 
-/// Returns the metrics of one comparison that do not apply to an inference. `find` returns an
-/// inference and the manifest of its run by the name of the inference.
+/// Returns the metrics of one comparison that do not apply to an inference. `find` takes the name
+/// of an inference, and returns the inference and the manifest of its run.
 pub fn inapplicable_of<'m>(
     program: &CheckedProgram,
     compare: &CompareBlock,

@@ -238,7 +238,7 @@ fn useless_outliers(program: &CheckedProgram, infers: &[InferenceBlock]) -> Vec<
 fn taken_shapes(program: &CheckedProgram, infers: &[InferenceBlock]) -> Vec<Diagnostic> {
     let mut diagnostics = Vec::new();
     for infer in infers {
-        // A running mean of another shape is not taken.
+        // A running mean of another shape is not taken, so it does not need an error.
         for state in infer.states.iter().filter(|state| !state.is_running_mean) {
             let Some((from, name)) = &state.from else { continue };
             let source = infers.iter().find(|other| other.name == *from);

@@ -22,7 +22,8 @@ impl Compilation<'_> {
         let first = iterate(optimiser, 1.0, 1.0, &starts);
         let second = iterate(optimiser, 2.0, 0.0, &first.states);
         let third = iterate(optimiser, 3.0, 0.0, &second.states);
-        // An optimiser may keep its states, as AdaGrad does, or its steps, as those that only use signs do, but not both.
+        // An optimiser may keep its states unchanged, as AdaGrad does. Alternatively, it may keep its steps unchanged, as optimisers that use only
+        // signs do. It must not do both.
         let diagnostic = match (first.step.is_finite(), third == second && third.step != 0.0) {
             (false, _) => undefined_steps(self.item, first.step),
             (true, true) => endless_steps(self.item),
@@ -32,7 +33,7 @@ impl Compilation<'_> {
     }
 }
 
-/// Computes an iteration, counted from 1, with this gradient. The parameter is 0.
+/// Computes the iteration with this number, counted from 1, for this gradient. The parameter is 0.
 fn iterate(optimiser: &ElaboratedOptimiser, iteration: f64, gradient: f64, states: &[f64]) -> Iteration {
     let update = &optimiser.update;
     let input = |name: &str| match name {

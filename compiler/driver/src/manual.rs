@@ -100,7 +100,7 @@ fn meanings(word: &str) -> Vec<Documented> {
     all.into_iter().flatten().collect()
 }
 
-/// Returns all words for which a misspelt word may stand.
+/// Returns all words that the author of a misspelt word may have meant.
 fn words() -> Vec<String> {
     let modules = library(&mut SourceMap::default());
     let items = modules.iter().flat_map(|module| &module.items);

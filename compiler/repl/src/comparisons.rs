@@ -10,10 +10,11 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 impl Session {
-    /// Runs the inference blocks of an entry, and those that its comparisons need and that have not
-    /// run yet. Then shows the comparisons. A comparison that cannot be shown is removed from the
-    /// program, because it would fail again in every later run. `before` is the program before the
-    /// entry: its comparison of the same inference blocks then returns.
+    /// Runs the inference blocks of an entry. Also runs the inference blocks that its comparisons
+    /// need, if they have not run yet. Then shows the comparisons. A comparison that cannot be
+    /// shown is removed from the program, because it would fail again in every later run. If it
+    /// replaced a comparison of the same inference blocks, the earlier comparison is restored from
+    /// `before`, the program before the entry.
     pub(super) fn run_entered(&mut self, new: &[Item], before: &SourceFile, reply: &mut Reply) {
         let mut wanted: Vec<Arc<str>> = new.iter().filter_map(infer_name).collect();
         let compared = new

@@ -86,7 +86,7 @@ pub trait FittedPosterior {
     /// Fails if the file cannot be read, or if its rows do not fit the model.
     fn predict(&self, file: &Path) -> Result<HostTable, Vec<Diagnostic>>;
 
-    /// Returns the posterior as a type of its own, which only its host knows.
+    /// Returns the posterior as `Any`. Only its host knows the concrete type.
     fn as_any(&self) -> &dyn Any;
 }
 

@@ -57,9 +57,9 @@ impl Coefficient<'_> {
         }
     }
 
-    /// Returns whether this coefficient and another one belong to units of a layer whose outputs are normalised together, as by `GroupNorm`. Each of
-    /// them then has the same data as its column in several sums, with other factors. Their dependence is a property of the normalisation, and no
-    /// column can be left out.
+    /// Returns whether this coefficient and another one belong to units of a layer whose outputs are normalised together, as by `GroupNorm`. The data
+    /// of their columns then occur in several sums, with different factors. The dependence of the coefficients is a property of the normalisation, so
+    /// leaving out a column would not help.
     pub(super) fn is_normalised_with(&self, other: &Coefficient<'_>) -> bool {
         let is_spread = self.columns.len() > 1 && other.columns.len() > 1;
         let is_layer = self.name == other.name && layer_of(self.name).is_some();

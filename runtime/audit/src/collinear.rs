@@ -164,7 +164,7 @@ impl<'a> Columns<'a> {
         values: &[Vec<f64>],
         information: f64,
     ) -> Option<Diagnostic> {
-        // Other columns would explain a column by chance if there were few values.
+        // If there were few values, other columns would explain a column by chance.
         if values.first()?.len() < 2 * values.len() {
             return None;
         }
@@ -200,10 +200,12 @@ impl<'a> Columns<'a> {
         widest.map_or(0.0, |sd| sd.powi(-2))
     }
 
-    /// Returns an estimate of the precision that one of the used values of a linear predictor gives to a coefficient whose column is 1. `values` are the
-    /// columns in every `step`-th row. For reals, it is the inverse of the variance that remains after a least-squares fit to the target or, if this
-    /// is smaller, to its logarithm; for classes and counts, it is the variance of the target, as under a logistic or logarithmic link. Returns
-    /// infinity, at which priors do not matter, if the model has several outputs or several predictors per row.
+    /// Returns an estimate of the precision that one of the used values of a linear predictor gives to a coefficient whose column is 1. `values` are
+    /// the columns in every `step`-th row. For reals, the precision is the inverse of the variance that remains after a least-squares fit to the
+    /// target. A fit to the logarithm of the target is used if its remaining variance is smaller. For Boolean targets, the precision
+    /// is the variance of the target, as under a logistic link. For classes, it is 0.25, the largest such variance. For counts, it is the mean of the
+    /// target, as under a logarithmic link. If the model has several outputs or several predictors per row, returns infinity: priors then do not
+    /// matter.
     fn information(&self, values: &[Vec<f64>], step: usize, sums: usize) -> f64 {
         let Some(output) = self.infer.only_output().filter(|_| sums == 1) else {
             return f64::INFINITY;
@@ -237,7 +239,7 @@ impl<'a> Columns<'a> {
     }
 
     /// Returns the name and the value, in original units, of an input if it is the same in all rows. A column that the model sees as zeros is ignored,
-    /// because its weight has no effect. A standardised column is such a column, and has a warning of its own (`E0430`).
+    /// because its weight has no effect. This includes standardised columns, which have a separate warning (`E0430`).
     fn constant(&self, coefficient: &Coefficient<'_>) -> Option<(String, f64)> {
         let (port, at) = coefficient.element()?;
         if self.sources[port].element(0, at) == 0.0 {

@@ -18,7 +18,8 @@ const LEAST: usize = 20;
 /// two different images hardly ever agree in all of them.
 const WIDE: usize = 16;
 
-/// Returns whether the only input of the model is the array of an image format or of NumPy. Its elements are not columns with meanings of their own.
+/// Returns whether the only input of the model is the array of an image format or of NumPy. The elements of such an array are not columns with
+/// separate meanings.
 pub(super) fn is_array(infer: &InferenceBlock, spec: &DataSpec, dataset: &Dataset) -> bool {
     let is_output = |port: &str| infer.outputs.iter().any(|output| output.name == port);
     let mut inputs = infer.bindings.iter().filter(|binding| !is_output(&binding.port));
@@ -63,7 +64,7 @@ pub(super) fn of_arrays(dataset: &Dataset, targets: &[&Column]) -> Vec<Diagnosti
     found
 }
 
-/// Returns one number per row, which is the same for rows with the same inputs and the same `targets`. The probability that two of a million different
+/// Returns one number per row. Rows with the same inputs and the same `targets` have the same number. The probability that two of a million different
 /// rows have the same number is 3e-8.
 fn keys(rows: &Rows, targets: &[&[f64]]) -> Vec<u64> {
     let key = |row: usize| {
@@ -148,7 +149,7 @@ fn copies(inputs: &[Column], targets: &[&Column], test: &Rows) -> Option<Diagnos
     tested(&copied, test)
 }
 
-/// Returns the warning about the test rows `copied`, which are training rows too, if they are at least a tenth of the test rows.
+/// Returns a warning if at least a tenth of the test rows are training rows too. `copied` are these test rows.
 fn tested(copied: &[usize], test: &Rows) -> Option<Diagnostic> {
     let is_reported = copied.len() >= 2 && 10 * copied.len() >= test.count;
     is_reported.then(|| codes::repeated_rows(copied.len(), test.count, &place(test, copied[0])))

@@ -43,9 +43,9 @@ pub(super) struct Predictor<'a> {
 }
 
 impl Predictor<'_> {
-    /// Returns the candidate with the largest variance inflation. It is reported only if its factor is above [`LEAST`] without the correlation with
-    /// the intercept, because another warning is about the means of inputs. The returned factor includes this correlation. A coefficient that the
-    /// others determine up to rounding is left out.
+    /// Returns the candidate with the largest variance inflation. The candidate is returned only if its factor is above [`LEAST`] even without the
+    /// correlation with the intercept, because another warning covers the means of inputs. The returned factor includes this correlation. A
+    /// coefficient that the other coefficients determine up to rounding is left out.
     pub(super) fn largest(&self, is_candidate: &dyn Fn(usize) -> bool) -> Option<InflatedColumn> {
         let precision = self.precision();
         let variances = inverse_diagonal(&precision)?;
@@ -107,7 +107,8 @@ fn inverse_diagonal(matrix: &Matrix) -> Option<Vec<f64>> {
             };
         }
     }
-    // Column `at` of the inverse of the lower triangle is solved forwards. The squares of its elements add up to the diagonal element.
+    // Column `at` of the inverse of the lower triangle is computed by forward substitution. The squares of its elements add up to the diagonal
+    // element.
     let of = |at: usize| {
         let mut solved = vec![0.0; count];
         for row in at..count {
@@ -194,7 +195,7 @@ mod tests {
         assert!((found.factor / expected - 1.0).abs() < 1e-9);
     }
 
-    /// A large mean is the business of another warning.
+    /// Another warning covers large means.
     #[test]
     fn the_mean_of_a_column_alone_is_not_reported() {
         let [x, _] = columns();
@@ -207,7 +208,7 @@ mod tests {
         assert!(predictor.largest(&|_| true).is_none());
     }
 
-    /// The third column is the sum of the others. It is left to the check of linear combinations.
+    /// The third column is the sum of the other columns. The check of linear combinations reports it.
     #[test]
     fn an_exact_combination_is_not_reported() {
         let x = vec![1.0, 2.0, -1.0, 3.0, 0.5, -2.0];

@@ -12,19 +12,19 @@ use bnnc_data::Dataset;
 use bnnc_inference::posterior::Posterior;
 use std::collections::HashSet;
 
-/// The factors by which coefficients are multiplied. If the classes are separated, the likelihood rises with every factor. If they are not, it falls
-/// at one of them.
+/// The coefficients are multiplied by these factors. If the classes are separated, the likelihood rises with every factor. Otherwise, it falls at one
+/// of the factors.
 const FACTORS: [f64; 4] = [3.0, 30.0, 300.0, 3000.0];
 
 /// A prior counts as too wide if the log density of all multiplied coefficients falls by less than this number of nats at the first factor.
 const FALL: f64 = 1.0;
 
-/// The likelihood can hardly rise above that of the maximum if it rises by at most this number of nats. If it can rise further, the priors bound the
-/// coefficients.
+/// If the likelihood rises by less than this number of nats above its value at the maximum, it cannot rise much further. If it rises by more, the
+/// priors bound the coefficients.
 const LEFT: f64 = 0.5;
 
-/// The curvature of the log likelihood must exceed that of the log prior by this factor. Otherwise the prior determines the standard deviation of a
-/// Gaussian at the maximum, and it is about right.
+/// The curvature of the log likelihood must exceed the curvature of the log prior by this factor. Otherwise, the prior determines the standard
+/// deviation of a Gaussian at the maximum, and this standard deviation is about right.
 const CURVED: f64 = 3.0;
 
 /// The curvature is computed from the likelihood at factors at this distance from 1.
@@ -45,8 +45,8 @@ struct Element<'a> {
 }
 
 /// Multiplies the coefficients of linear predictors with normal priors by large factors: all together, and one by one. Returns a warning if the likelihood of a point estimate
-/// always rises, and hardly anything else bounds the coefficients. The maximum then lies where the wide prior happens to end, and the curvature there
-/// does not describe the posterior, which is many times wider.
+/// always rises, and hardly anything else bounds the coefficients. The position of the maximum then depends only on the width of the prior. The
+/// posterior is many times wider than the curvature at the maximum suggests.
 ///
 /// # Errors
 /// Fails if there is too little memory, or if the user interrupts the run.

@@ -221,7 +221,8 @@ pub fn interrupt() -> Interrupt {
     let interrupt = Interrupt::default();
     let is_later = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {
-        // If the handlers cannot be registered, a signal ends the process, which is the default.
+        // If the handlers cannot be registered, a signal ends the process. This is the default
+        // behaviour.
         let _ = flag::register_conditional_shutdown(signal, i32::from(INTERRUPTED), is_later.clone())
             .and_then(|_| flag::register(signal, interrupt.flag()));
     }

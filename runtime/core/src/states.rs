@@ -20,14 +20,14 @@ pub fn start(states: &[State], seed: u64, earlier: &HashMap<String, Arc<StateVal
     states.iter().map(one).collect()
 }
 
-/// Returns the name of the site to which a state belongs, for example `hidden.w` for `hidden.w/loc`. Running means belong to no site: their own names are
-/// returned, which differ from the names of all sites.
+/// Returns the name of the site to which a state belongs, for example `hidden.w` for `hidden.w/loc`. A running mean does not belong to a site. For a
+/// running mean, returns its own name, which differs from the names of all sites.
 pub fn site_of(state: &str) -> &str {
     state.rsplit_once('/').map_or(state, |(site, _)| site)
 }
 
-/// Returns the values that a state takes from an earlier inference block; `None` if it does not take any, or if that block has no state of this name
-/// and size, as can happen to a running mean.
+/// Returns the values that a state takes from an earlier inference block. Returns `None` if the state does not take values, or if the earlier block
+/// does not have a state with this name and size. The second case can occur for running means.
 pub fn taken<'e>(state: &State, earlier: &'e HashMap<String, Arc<StateValues>>) -> Option<&'e [f64]> {
     let (infer, name) = state.from.as_ref()?;
     let values = earlier.get(infer)?.get(name)?;

@@ -104,7 +104,7 @@ pub fn unreadable(path: &Path, error: &std::io::Error) -> Diagnostic {
     }
 }
 
-/// An error: a pattern in place of a file that does not exist. Either no file matches, or the place takes a single file.
+/// An error: a path is a pattern, and cannot be used. Either no file matches the pattern, or a single file is needed.
 fn unmatched(path: &Path) -> Diagnostic {
     let error = |text: &str| fault(&codes::MISSING_FILE, At::file(path), text);
     if let [first, ..] = matching(path).as_slice()

@@ -98,7 +98,7 @@ fn packed(text: &str) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-/// Numbers of rows directly above a power of two show lists that double their capacity.
+/// With a number of rows just above a power of two, lists that double their capacity take the most memory.
 const ROWS: usize = (1 << 17) + 9;
 
 #[test]

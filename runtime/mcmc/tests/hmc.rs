@@ -106,7 +106,7 @@ fn the_step_size_varies_by_a_tenth_in_either_direction() {
         .fold((f64::INFINITY, 0.0_f64), |(least, most), factor| {
             (least.min(*factor), most.max(*factor))
         });
-    // The digits that the second difference loses are fewer than 6 of 16.
+    // The second difference loses fewer than 6 of 16 digits.
     assert!((0.9 - 1e-6..0.901).contains(&least), "{least}");
     assert!((1.099..1.1 + 1e-6).contains(&most), "{most}");
     // The standard deviation of a uniform number between 0.9 and 1.1 is 0.0577. The bound is five standard errors.

@@ -206,8 +206,8 @@ fn warnings(infer: &InferenceBlock, laplace: &Laplace, members: &[Gaussian]) -> 
         let found = member.facts.piled_up.as_ref()?;
         Some(skewed_at_bound(&infer.name, &found.name, found.end))
     });
-    // The search uses the means over the rows of each step, and the Gaussian the stored running means. The gradient at the centre therefore is not
-    // zero, however long the search is; the losses of the steps show whether it has converged.
+    // The search uses the means over the rows of each step. The Gaussian uses the stored running means. The gradient at the centre is therefore not
+    // zero, however long the search is. The losses of the steps show whether the search has converged.
     let checks_centre = !laplace.train.joins_rows;
     let far = far.take(1).chain(elsewhere.take(1)).chain(others.take(1));
     let far = far.filter(|_| checks_centre);

@@ -6,8 +6,8 @@ use bnnc_inference::comparison::{Comparison, compared, lacks_left_out};
 use bnnc_inference::leave_one_out::leave_one_out;
 use bnnc_inference::outcome::InferenceOutcome;
 
-/// Compares inference blocks. A run before the `compare` item was known may not have computed the
-/// leave-one-out estimates that the comparison needs; this function computes them.
+/// Compares inference blocks. If an inference block ran before the `compare` item was entered, its
+/// leave-one-out estimates may be missing. This function computes the missing estimates.
 ///
 /// # Errors
 /// Fails if a file of draws cannot be read, if there is too little memory, or if the user interrupts

@@ -289,7 +289,7 @@ impl Run<'_> {
             let what = (&*outcome.dataset, &self.context);
             warnings.extend(bnnc_audit::ignored_inputs(infer, &*last.found, what)?);
             warnings.extend(bnnc_audit::collapsed(infer, &*last.found, what)?);
-            // Where there is no maximum, a Gaussian around one predicts badly for the same reason.
+            // If a maximum does not exist, a Gaussian around the estimate predicts badly for the same reason.
             if is_bounded {
                 warnings.extend(bnnc_audit::worse_than_centre(infer, outcome, &self.context)?);
             }

@@ -207,9 +207,9 @@ pub fn material(weights: usize, rows: usize) -> f64 {
         .max(PER_ROW * rows)
 }
 
-/// Returns the smallest decrease of the negative evidence lower bound that is relevant, in nats. The decrease is the KL divergence that a better
-/// approximate posterior lacks, which does not depend on the number of rows: a scale that is 30 % too small adds 0.1 nats, and one that is 22 % too
-/// small adds `PER_SCALE`. Models with few parameters are judged by `PER_SCALE`, because the standard deviations of their parameters are results.
+/// Returns the smallest relevant decrease of the negative evidence lower bound, in nats. The decrease is the KL divergence that a better approximate
+/// posterior avoids, so it does not depend on the number of rows. A scale that is 30 % too small adds 0.1 nats, and a scale that is 22 % too small
+/// adds `PER_SCALE`. Models with few parameters are judged by `PER_SCALE`, because the standard deviations of their parameters are results.
 pub fn material_bound(weights: usize, rows: usize) -> f64 {
     let per_weight = match ROWS_PER_WEIGHT.saturating_mul(weights) <= rows {
         true => PER_SCALE,

@@ -232,8 +232,8 @@ fn unbounded_density(infer: &InferenceBlock, runaways: &[Runaway], rise: f64) ->
 }
 
 /// Returns the warning that the training diverged, or `None` if it did not. Its parameters are then
-/// arbitrary, and other warnings about them would name consequences. `rows` is the number of training
-/// rows.
+/// arbitrary, and other warnings about them would only describe consequences. `rows` is the number
+/// of training rows.
 pub fn divergence(infer: &InferenceBlock, fitted: &TrainingResult, rows: usize) -> Option<Diagnostic> {
     let losses = diverged(infer, fitted, rows)?;
     Some(losses::diverged(&infer.name, losses, rows))

@@ -254,7 +254,7 @@ fn library(row: impl Fn(&str, &Item, String) -> Option<Vec<String>>) -> Vec<Vec<
                 .unwrap_or_default();
             let header = header.split_once(' ').map_or(header, |(_, rest)| rest);
             let header = header.split_whitespace().collect::<Vec<&str>>().join(" ");
-            // A declaration over several lines has its parameters on lines of their own, with a comma after the last.
+            // A declaration over several lines has each parameter on a separate line, with a comma after the last parameter.
             let header = header.replace("( ", "(").replace(", )", ")");
             rows.extend(row(path, item, format!("`{header}`")));
         }

@@ -1,4 +1,4 @@
-//! Trainings: their steps, their data, and their limits.
+//! The memory of training runs: their steps, their data, and their limits.
 
 use crate::setup::{HELD, PEAK, TURN, check, folder, measured, network, predicted, table};
 use bnnc_base::diagnostic::FaultyInput;

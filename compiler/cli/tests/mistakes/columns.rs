@@ -52,7 +52,8 @@ fn of_series(item: &str) -> String {
     format!("{item}\n{SERIES}")
 }
 
-/// `GroupNorm` subtracts the mean of the units of a group, so that only differences of their weights matter. Leaving out an input does not change that.
+/// `GroupNorm` subtracts the mean of the units of a group, so only the differences between their weights matter. This remains true if an input is
+/// left out.
 #[test]
 fn units_that_are_normalised_together_are_not_collinear_inputs() {
     let program = "

@@ -80,7 +80,8 @@ fn shares() -> String {
     ])
 }
 
-/// Narrow priors leave hardly any posterior correlation. A joint family represents it. In a network, it does not determine the predictions.
+/// Correlated inputs are harmless in three cases. With narrow priors, the posterior correlation is small. A joint family represents the correlation.
+/// In a network, the correlation does not determine the predictions.
 #[test]
 fn correlated_inputs_that_do_no_harm_are_not_reported() {
     let line = |prior: &str, family: &str| {

@@ -13,7 +13,7 @@ fn years() -> String {
     csv(&[("year", year), ("y", y)])
 }
 
-/// Returns a thousand rows with a standard deviation of 6.17 around 1, for a posterior standard deviation of 6.17 / sqrt(1000) = 0.195.
+/// Returns a thousand rows around 1 with a standard deviation of 6.17. The posterior standard deviation is then 6.17 / sqrt(1000) = 0.195.
 fn spread() -> String {
     let e = normal(3, 1000);
     csv(&[("y", each(1000, |row| 1.0 + 6.17 * e[row]))])
@@ -45,7 +45,7 @@ fn fitted(infer: &str) -> String {
     )
 }
 
-/// A converged scale is that of the closed form. Small batches do not keep it from converging.
+/// A scale that has converged equals the closed form. Small batches do not prevent convergence.
 #[test]
 fn scales_that_have_grown_are_not_reported() {
     for options in ["", "batch = 32", "optimiser = Adam(3e-3), steps = 3000"] {
@@ -63,7 +63,7 @@ fn scales_that_have_grown_are_not_reported() {
     }
 }
 
-/// A clipped gradient is the first thing to mend in a training that did not move.
+/// If a training run did not move because its gradients are clipped, the advice names `clip`.
 #[test]
 fn a_tiny_limit_of_the_gradient_is_named_as_the_cause() {
     let program = fitted("map(M, d) { steps = 2000, clip = 1e-300 }");

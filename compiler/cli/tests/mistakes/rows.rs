@@ -145,7 +145,7 @@ fn different_images_are_not_copies() {
     assert!(!text.contains("E0556") && !text.contains("E0644"), "{text}");
 }
 
-/// A standardised constant is zero in the model, so that it does not duplicate the intercept. It has one warning.
+/// A constant column that is standardised is zero in the model, so it does not duplicate the intercept. It causes a single warning.
 #[test]
 fn a_standardised_constant_is_not_also_collinear() {
     let table = csv(&[("x", normal(1, 40)), ("one", vec![7.0; 40]), ("y", normal(2, 40))]);

@@ -324,7 +324,7 @@ compare masked, col, ens by rmse",
     assert_eq!(array["shape"], serde_json::json!([1, 1000, 100]));
 }
 
-/// The centred form of a funnel, whose iterations diverge in its neck.
+/// The centred form of a funnel. Iterations diverge in the neck of the funnel.
 const FUNNEL: &str = "data d = csv(\"d.csv\") { target = y }
 model Funnel(x: real) -> y: real {
   v ~ Normal(0, 3)

@@ -145,7 +145,7 @@ infer fit = map(M, d) {{ steps = 200 }}
     }
 }
 
-/// A scale that falls from 1e32 is the end of a divergence, and does not show that the density has no maximum.
+/// A scale that falls from 1e32 is the result of a divergence. It does not show that the density lacks a maximum.
 #[test]
 fn a_search_that_diverged_is_named_alone() {
     let program = "data d = csv(\"d.csv\")

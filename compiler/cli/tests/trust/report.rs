@@ -681,7 +681,7 @@ infer fit = {method}(Tail, d)"
     }
 }
 
-/// Chains diagnose the norm of a layer's weights, so that the weights have no summary each.
+/// The diagnostics of chains cover the norm of a layer's weights, so the individual weights do not have summaries.
 #[test]
 fn a_single_value_without_a_summary_is_listed_in_the_singular() {
     let rows: String = (0..20).map(|at| format!("{},{}\n", at % 7, at % 5)).collect();

@@ -345,9 +345,9 @@ fn a_training_that_gets_worse_keeps_its_best_parameters() {
         let found = &result["infer"][infer];
         let epoch = found["diagnostics"]["best_epoch"].as_u64().expect("an epoch");
         assert!(epoch <= last, "{infer}: {epoch}");
-        // The error of the least-squares plane is `sigma`. One posterior standard deviation in each
-        // of three coefficients raises it by a fraction of 3 / (2 * 60). At the end of `wide`, the
-        // error is 16 % higher.
+        // The error of the least-squares plane is `sigma`. If each of the three coefficients is
+        // wrong by one posterior standard deviation, the error rises by the fraction 3 / (2 * 60).
+        // At the end of `wide`, the error is 16 % higher.
         let error = found["metrics"]["rmse"].as_f64().expect("an error");
         assert!((1.0..1.05).contains(&(error / sigma)), "{infer}: {error} {sigma}");
     }
@@ -469,7 +469,7 @@ fn inputs_of_very_different_scale_warn_and_standardised_ones_do_not() {
     assert!(!output.stderr.contains("E0536"), "{}", output.stderr);
 }
 
-/// A network that masks can be drawn for.
+/// A network to which `dropout` can apply masks.
 const NET: &str = "
 use layers::Dense
 
@@ -713,7 +713,7 @@ infer one = {infer}"
         let before = killed_after(&trial, "--out", &out, SAVES);
         let after = killed_after(&trial, "--resume", &out, 1);
         assert!(after > before, "{infer}: {before}, then {after}");
-        // A state that advanced by as much as the first run took would be a run that started again.
+        // If the run had started again, its state would have advanced by as many steps as the first run took.
         assert!(after < 2 * before, "{infer}: {before}, then {after}");
     }
 }

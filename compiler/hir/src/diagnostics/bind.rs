@@ -395,7 +395,7 @@ pub struct DeclaredPort<'a> {
     pub axes: usize,
 }
 
-/// Reports an input or output that is declared with another number of axes than a row of its field has.
+/// Reports an input or output whose declared number of axes differs from the number of axes in a row of its field.
 pub fn other_axes(span: Span, port: DeclaredPort<'_>, field: &Field, schema: &Schema) -> Diagnostic {
     let DeclaredPort { name, elements, axes } = port;
     let shape = match field.shape.is_empty() {

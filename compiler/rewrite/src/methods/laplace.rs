@@ -259,8 +259,8 @@ pub fn log_prior(
     })
 }
 
-/// Returns the programs that never store the gradient of a whole row: some for all weights from which a subnetwork is chosen, and some for the
-/// weights in the approximation.
+/// Returns the programs that never store the gradient of a whole row. Some of them cover all weights that a subnetwork is chosen from. The others
+/// cover the weights in the approximation.
 fn smaller(
     densities: &Densities,
     (all, chosen): (&LaplaceParts<'_>, &LaplaceParts<'_>),

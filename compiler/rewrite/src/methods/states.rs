@@ -55,8 +55,8 @@ pub fn running(model: &Model, posterior: &ApproximatePosterior) -> impl Iterator
 }
 
 /// Returns the inference block and the state from which a running mean starts, or `None` if it has its declared start. Fixed parameters are only
-/// meaningful together with the means with which they were trained. The mean therefore comes from the block that gives the parameters of its layer.
-/// If the layer does not have fixed parameters, the mean comes from the block that gives all fixed parameters.
+/// meaningful together with the running means of their training. The mean therefore comes from the block that gives the parameters of its layer. If
+/// the layer does not have fixed parameters, the mean comes from the block that gives all fixed parameters.
 fn taken_mean(mean: &str, posterior: &ApproximatePosterior) -> Option<(String, String)> {
     let of_site = |site: &SitePosterior| {
         site.params.iter().find_map(|param| match &param.start {

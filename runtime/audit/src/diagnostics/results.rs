@@ -318,7 +318,8 @@ pub fn no_finite_maximum(infer: &str, parameters: &[&str]) -> Diagnostic {
         .help("give these parameters proper priors, such as `Normal(0, 2.5)`")
 }
 
-/// Returns the warning that the likelihood rises with the values of some parameters forever, and that their priors are too wide to bound them.
+/// Returns the warning that the likelihood does not fall however large the values of some parameters become, and that their priors are too wide to
+/// bound them.
 pub fn bounded_by_wide_priors(infer: &str, elements: &[String]) -> Diagnostic {
     let names: Vec<String> = elements.iter().take(3).map(|name| format!("`{name}`")).collect();
     let more = match elements.len() {

@@ -46,7 +46,8 @@ impl Records {
 /// sets are possible, it is the data set of the files that were read before.
 ///
 /// # Errors
-/// Fails if the file is not of either data set, or if an earlier file is of the other one. Their labels have different meanings.
+/// Fails if the file is not of either data set, or if an earlier file belongs to the other data set. The labels of the two data sets have different
+/// meanings.
 pub(super) fn read(path: &Path, reading: &Reading) -> Result<[ShapedValues; 2], Faults> {
     let bytes = bytes(path, reading)?;
     let fits = |records: &&Records| bytes.len() % records.width() == 0;

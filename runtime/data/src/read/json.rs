@@ -14,7 +14,7 @@ use std::path::Path;
 const MEMBER: usize = size_of::<String>() + size_of::<Value>() + 8 + 16;
 
 /// Returns an upper bound on the memory of the values and arrays that are parsed from a text, in
-/// bytes. Every value and string is bounded by the marks that stand before it.
+/// bytes. The bound counts every value and string at the character that stands before it.
 fn memory(text: &[u8]) -> usize {
     let of_mark = |byte: &u8| match byte {
         // In the array that is built from a list, a number takes 8 bytes, and 8 more while integers

@@ -132,7 +132,7 @@ pub fn read(
     tables.try_fold(first, Table::join)
 }
 
-/// Reads the files of rows to predict for as one table: the file with this name, or all files that the pattern matches. The columns of the
+/// Reads the rows to predict as one table. The rows come from the file with this name, or from all files that match the pattern. The columns of the
 /// target may be missing.
 pub fn read_new_rows(
     format: Format,
@@ -150,8 +150,8 @@ pub fn read_new_rows(
     tables.try_fold(first, |all, next| all.join(next?))
 }
 
-/// Reads one file of rows to predict for, without targets. The columns of the target may be missing
-/// in the file.
+/// Reads one file of rows to predict, without targets. The columns of the target may be missing in
+/// the file.
 pub fn read_inputs(
     format: Format,
     file: &Path,

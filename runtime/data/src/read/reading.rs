@@ -167,8 +167,9 @@ impl Reading {
         }
     }
 
-    /// Makes room for at least one more element in a vector, whose memory is counted before it is
-    /// reserved. An empty vector gets room for `expected` elements; a full one doubles.
+    /// Makes room for at least one more element in a vector. The memory is counted before it is
+    /// reserved. An empty vector gets room for `expected` elements, and a full vector doubles its
+    /// capacity.
     ///
     /// # Errors
     /// Fails if the memory exceeds the limit, or if the system does not provide it.

@@ -76,7 +76,7 @@ pub fn single_row(infer: &str, rows: usize, batch: usize) -> Diagnostic {
     }
 }
 
-/// A training of a model that normalises rows together, whose inputs are whole columns. All rows are then one example.
+/// A training run of a model that normalises rows together, although its inputs are whole columns. All rows then form one example.
 pub fn single_example(infer: &str) -> Diagnostic {
     let text = format!("`{infer}` normalises the rows of a step together, but its model takes whole columns");
     error(&SINGLE_ROW, FaultyInput::Program, text)

@@ -1,9 +1,8 @@
-//! The running means of weights that no training step used.
+//! Recomputes running means for weights that no training step used.
 //!
-//! Batch normalisation divides by stored statistics of the rows. A training step updates them for its own weights. The average of
-//! iterates and the draws around it need statistics of their own, which one pass over the training rows computes (Maddox et al. 2019,
-//! following Izmailov et al. 2018). The result depends on the weights, the seed and the batch size of the training only, not on the
-//! number of threads.
+//! Batch normalisation divides by stored statistics of the rows. A training step updates them for its own weights. The average of iterates and the
+//! draws around it need separate statistics. One pass over the training rows computes them (Maddox et al. 2019, following Izmailov et al. 2018). The
+//! result depends only on the weights, the seed and the batch size of the training. It does not depend on the number of threads.
 
 use crate::Task;
 use bnnc_abi::code::Artifact;
@@ -73,7 +72,7 @@ impl<'a> MeansPass<'a> {
         })
     }
 
-    /// Replaces the running means in `values` by those of the weights in `values`. States that differ between draws have the shape `[draws, ..]`.
+    /// Recomputes the running means in `values` for the weights in `values`. States that differ between draws have the shape `[draws, ..]`.
     ///
     /// # Errors
     /// Fails if the machine has a bug, or if the user interrupts the run.
@@ -113,7 +112,7 @@ impl<'a> MeansPass<'a> {
         Ok(())
     }
 
-    /// Returns the mean of each running mean over blocks of rows. A block counts with the number of its rows.
+    /// Returns the average of each mean over the blocks of rows. Each block is weighted by its number of rows.
     fn pass(&mut self) -> Result<Vec<Vec<f64>>, Fault> {
         let count = self.order.len();
         let mut sums: Vec<Vec<f64>> = (self.means.iter())
@@ -147,8 +146,8 @@ fn means(infer: &InferenceBlock) -> Vec<Mean<'_>> {
     mean.collect()
 }
 
-/// Splits `rows` rows into as few blocks of at most `batch` rows as possible, whose sizes differ by at most one row. Blocks of `batch` rows would, for
-/// 129 rows and `batch = 128`, leave a block of a single row, whose variance is zero.
+/// Splits `rows` rows into as few blocks of at most `batch` rows as possible. The sizes of the blocks differ by at most one row. With blocks of
+/// exactly `batch` rows, 129 rows and `batch = 128` would leave a block of a single row. Its variance would be zero.
 fn blocks(rows: usize, batch: usize) -> impl Iterator<Item = Range<usize>> {
     let count = rows.div_ceil(batch.max(1));
     (0..count).map(move |at| rows * at / count..rows * (at + 1) / count)

@@ -187,9 +187,9 @@ impl ColumnFacts {
     }
 }
 
-/// Returns the ratio of the variance between groups to the variance within groups (the F statistic of
-/// the analysis of variance) of the numbers `values` in the rows `rows`. The ratio is about 1 if the
-/// groups do not differ. Returns `None` if no group has two rows, or if the values are texts.
+/// Returns the F statistic of an analysis of variance for the numbers `values` in the rows `rows`:
+/// the ratio of the variance between groups to the variance within groups. The ratio is about 1 if
+/// the groups do not differ. Returns `None` if no group has two rows, or if the values are texts.
 pub fn variance_ratio(groups: &ArrayValues, values: &ArrayValues, rows: &[usize]) -> Option<f64> {
     if values.is_text() {
         return None;

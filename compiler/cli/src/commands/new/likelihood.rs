@@ -199,12 +199,12 @@ fn of_integers(name: &str, facts: &ColumnFacts) -> LikelihoodChoice {
     of_counts(facts, moments)
 }
 
-/// The number of standard deviations by which the number of zeros may exceed its expectation before
-/// a comment mentions it. With two, the comment is wrong for one table in forty.
+/// A comment mentions the zeros if their number exceeds its expectation by more than this number of
+/// standard deviations. With two, the comment is wrong for one table in forty.
 const EXTRA_ZEROS: f64 = 2.0;
 
-/// Returns a remark if more counts are zero than a distribution with this probability of zero
-/// explains.
+/// Returns a remark if the number of zeros is too large for a distribution with this probability of
+/// zero.
 fn many_zeros(facts: &ColumnFacts, probability: f64) -> Option<String> {
     let (zeros, rows) = (facts.zeros(), facts.rows as f64);
     let expected = rows * probability;

@@ -36,9 +36,9 @@ const FEW_GROUPS: usize = 5;
 /// parameterisation. With a centred parameterisation, the posterior would have a funnel.
 const ROWS_OF_AN_EFFECT: usize = 20;
 /// If the ratio of the variances between and within groups is below this, the effects have the
-/// non-centred parameterisation. With 8 groups of 40 or 100 rows and no effects (a ratio near 1), the
-/// centred parameterisation had 62 to 93 divergences, and the non-centred one 0. With a ratio of 90, the
-/// centred one had an ESS of 1700, and the non-centred one 500.
+/// non-centred parameterisation. This was measured with 8 groups of 40 or 100 rows. Without effects (a ratio near 1), the centred parameterisation
+/// had 62 to 93 divergences, and the non-centred parameterisation had 0. At a ratio of 90, the ESS was 1700 in the centred and 500 in the non-centred
+/// parameterisation.
 const WEAK_RATIO: f64 = 5.0;
 /// The number of hidden units of the network.
 const UNITS: usize = 20;
@@ -318,7 +318,7 @@ impl Writer<'_> {
         has_variance && self.part == ModelPart::Linear && self.plan.numbers.len() > MANY_INPUTS
     }
 
-    /// Returns the text before an expression that multiplies it by the standard deviation of the output.
+    /// Returns the text that stands before an expression and multiplies the expression by the standard deviation of the output.
     fn times_width(&self) -> String {
         match self.priors.width.as_str() {
             "1" => String::new(),
@@ -326,8 +326,8 @@ impl Writer<'_> {
         }
     }
 
-    /// Writes the scale `tau` of `count` coefficients. The sum of `count` terms, each of the scale `tau`,
-    /// then has the scale that a single coefficient would have.
+    /// Writes the common scale `tau` of `count` coefficients. The sum of `count` terms with this scale has the scale that a single coefficient would
+    /// have.
     fn common_scale(&mut self, count: usize) {
         let width: f64 = self.priors.width.parse().unwrap_or(1.0);
         match self.explained() {
@@ -396,8 +396,8 @@ impl Writer<'_> {
         self.terms.push(format!("{name}[{column}]"));
     }
 
-    /// Writes the standard deviation `sigma` of the noise, with a prior of its own or as the part of the
-    /// variance that the model does not explain.
+    /// Writes the standard deviation `sigma` of the noise. It has a separate prior, or it follows from the part of the variance that the model does
+    /// not explain.
     fn noise(&mut self, prior: &str) {
         match self.explained() {
             true => {
@@ -436,8 +436,8 @@ impl Writer<'_> {
             OutputLikelihood::Poisson(_) => "Poisson(log_rate = eta)",
             OutputLikelihood::NegativeBinomial(_, log_dispersion) => {
                 // The inputs explain a part of the variance, so the dispersion given the inputs is
-                // larger than the one that the moments of the output imply. The scale 1.2 gives 5 %
-                // to dispersions more than ten times as small or as large.
+                // larger than the moments of the output imply. The scale 1.2 gives a probability of
+                // 5 % to dispersions that are more than ten times as small or as large.
                 let prior = format!("LogNormal({}, 1.2)", rounded(*log_dispersion, 2));
                 self.positive("dispersion", &prior, log_dispersion.round() as i32);
                 "NegativeBinomial(log_mean = eta, dispersion = dispersion)"

@@ -15,7 +15,7 @@ pub(super) fn of_output(axes: &[usize], rank: usize) -> Vec<usize> {
         .unwrap_or_else(|| axes.to_vec())
 }
 
-/// Returns the error for a parameter that declares another number of axes than a row of its field has.
+/// Returns the error for a parameter whose declared number of axes differs from the number of axes in a row of its field.
 pub(super) fn misfit(
     model: &ModelItem,
     binding: &ParamBinding,

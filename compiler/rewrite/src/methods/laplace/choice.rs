@@ -22,8 +22,8 @@ pub enum OverWeights<'a> {
     LastLayer,
     /// The layers and sites with the given names.
     Names(&'a [Arc<str>]),
-    /// The sites from which a subnetwork is chosen: all sites except those of layers with running means. If all sites belong to such layers, all of
-    /// them.
+    /// The sites from which a subnetwork is chosen: all sites except those of layers with running means. If all sites belong to such layers, the
+    /// subnetwork is chosen from all sites.
     Network,
 }
 
