@@ -474,8 +474,8 @@ fn log_determinant(mut matrix: Vec<Vec<f64>>) -> f64 {
     sum
 }
 
-/// With the stored moments fixed, normalisation is affine. The log marginal likelihood of the Gaussian is then known from the Jacobian of the outputs,
-/// which the test computes by finite differences: it is `log p(y | w) + log p(w) + D/2 log 2 pi - 1/2 log det(J' J / sd^2 + 1)`.
+/// With the stored moments fixed, normalisation is affine. The log marginal likelihood of the Gaussian is then known from the Jacobian of the
+/// outputs, which the test computes by finite differences: it is `log p(y | w) + log p(w) + D/2 log 2 pi - 1/2 log det(J' J / sd^2 + 1)`.
 #[test]
 fn laplace_linearises_around_the_stored_moments() {
     let infer =

@@ -48,7 +48,8 @@ pub enum Command {
     Fmt(Fmt),
     /// Explain a diagnostic code.
     Explain(Explain),
-    /// Describe a word of programs: an item of the library, a method, an option or its value, a schedule, a data format, a metric, a function, a type or a keyword (also: `bnnc help WORD`).
+    /// Describe a word of programs: an item of the library, a method, an option or its value, a schedule, a data format, a metric, a function, a type
+    /// or a keyword (also: `bnnc help WORD`).
     Doc(Doc),
     /// Print the completions of commands and options for a shell.
     Completions(Completions),

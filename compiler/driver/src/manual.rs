@@ -1,5 +1,5 @@
-//! The manual at the terminal describes every word that a program may contain: items of the library, methods, their options and the values of these, schedules,
-//! metrics, data formats, options of data items, functions, types and keywords. The text comes from the record of the word.
+//! The manual at the terminal describes every word that a program may contain: items of the library, methods, their options and the values of these,
+//! schedules, metrics, data formats, options of data items, functions, types and keywords. The text comes from the record of the word.
 
 use crate::program::library;
 use bnnc_abi::data::Format;

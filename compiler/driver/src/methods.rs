@@ -73,8 +73,8 @@ pub(crate) trait Method {
         false
     }
 
-    /// Returns the reason why the method rejects models with running means, or `None` if it supports them. The reason is a clause without a full stop.
-    /// A method that supports them predicts each draw of the weights with means that belong to this draw.
+    /// Returns the reason why the method rejects models with running means, or `None` if it supports them. The reason is a clause without a full
+    /// stop. A method that supports them predicts each draw of the weights with means that belong to this draw.
     fn without_running_means(&self) -> Option<&'static str>;
 
     /// Returns the reason why predictions are not means over draws of all parameters. Returns `None` if they are such means. The reason is the

@@ -238,8 +238,8 @@ impl<'a> Columns<'a> {
         }
     }
 
-    /// Returns the name and the value, in original units, of an input if it is the same in all rows. A column that the model sees as zeros is ignored,
-    /// because its weight has no effect. This includes standardised columns, which have a separate warning (`E0430`).
+    /// Returns the name and the value, in original units, of an input if it is the same in all rows. A column that the model sees as zeros is
+    /// ignored, because its weight has no effect. This includes standardised columns, which have a separate warning (`E0430`).
     fn constant(&self, coefficient: &Coefficient<'_>) -> Option<(String, f64)> {
         let (port, at) = coefficient.element()?;
         if self.sources[port].element(0, at) == 0.0 {

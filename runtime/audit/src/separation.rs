@@ -44,9 +44,9 @@ struct Element<'a> {
     curvature: f64,
 }
 
-/// Multiplies the coefficients of linear predictors with normal priors by large factors: all together, and one by one. Returns a warning if the likelihood of a point estimate
-/// always rises, and hardly anything else bounds the coefficients. The position of the maximum then depends only on the width of the prior. The
-/// posterior is many times wider than the curvature at the maximum suggests.
+/// Multiplies the coefficients of linear predictors with normal priors by large factors: all together, and one by one. Returns a warning if the
+/// likelihood of a point estimate always rises, and hardly anything else bounds the coefficients. The position of the maximum then depends only on
+/// the width of the prior. The posterior is many times wider than the curvature at the maximum suggests.
 ///
 /// # Errors
 /// Fails if there is too little memory, or if the user interrupts the run.

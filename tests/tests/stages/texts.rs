@@ -38,8 +38,8 @@ fn trained(path: &Path, text: &str) -> Option<Trained> {
     })
 }
 
-/// Networks on images, whose pixels are the columns of a table: convolutions, windows, paddings, norms of each row and of all rows of a step, schedules and
-/// clipped gradients.
+/// Networks on images, whose pixels are the columns of a table: convolutions, windows, paddings, norms of each row and of all rows of a step,
+/// schedules and clipped gradients.
 const NETWORKS: [&str; 4] = [
     "c = Conv(4, 2, 2, padding = 1); n = GroupNorm(2); f = mean_pool(n(c(x)), 2)",
     "c = Conv(4, 2, 2, stride = 2, padding = 2); n = BatchNorm(); f = max_pool(n(c(x)), 2)",
