@@ -74,7 +74,7 @@ impl Posterior for ChainsPosterior {
         let diagnosis = diagnose(infer, &self.0, &found, &outcome.dataset, left_out)?;
         let mut warnings = diagnosis.warnings.clone();
         warnings.extend(close_starts(infer, &found));
-        outcome.sites = of_draws(infer, &found);
+        outcome.sites = self.sites(infer, &found, context)?;
         outcome.quantities = found;
         outcome.diagnosis = Some(diagnosis);
         Ok(warnings)
@@ -106,6 +106,25 @@ impl Posterior for ChainsPosterior {
 
     fn parts(&self, _: &InferenceBlock, _: &[SiteSummary]) -> Parts {
         Parts::Divergences
+    }
+}
+
+impl ChainsPosterior {
+    /// Returns the summaries of all small sites. The sites of layers are not diagnosed element by
+    /// element, so they are summarised separately.
+    fn sites(
+        &self,
+        infer: &InferenceBlock,
+        found: &[Quantity],
+        context: &Context,
+    ) -> Result<Vec<SiteSummary>, Stop> {
+        let diagnosed = of_draws(infer, found);
+        let of_same = |site: &SiteSummary| diagnosed.iter().find(|other| other.name == site.name);
+        let all = self.summaries(infer, context)?;
+        Ok(all
+            .into_iter()
+            .map(|site| of_same(&site).cloned().unwrap_or(site))
+            .collect())
     }
 }
 
