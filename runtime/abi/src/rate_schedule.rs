@@ -306,7 +306,8 @@ impl fmt::Display for RateSchedule {
     }
 }
 
-/// The learning rates of one training run. The milestones of its schedule are epochs if the program sets the length in epochs, otherwise steps.
+/// The learning rates of one training run. If the program sets the length in epochs, the milestones of the schedule are epochs. Otherwise, they are
+/// steps.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RatePlan<'a> {
     schedule: &'a RateSchedule,

@@ -9,11 +9,12 @@ const RESERVED: u64 = 10;
 /// Returns the number of bytes that this process can still allocate, or `None` if the system does
 /// not report it. A run that needs more memory is rejected before it starts.
 ///
-/// The result is the smallest of three sizes: the available memory of the machine, the memory that
-/// the control groups of the process allow, and the rest of the address space under `ulimit -v`.
-/// Control groups limit containers. If the process exceeds the memory of the machine or of its
-/// control groups, the system kills the process. If the process exceeds its address space, an
-/// allocation fails. A tenth of the result is left to threads, libraries and other programs.
+/// The result is the smallest of three numbers: the available memory of the machine, the memory
+/// that the control groups of the process allow, and the part of the address space that `ulimit -v`
+/// still allows. Control groups limit containers. If the process exceeds the memory of the machine
+/// or of its control groups, the system kills the process. If the process exceeds its address
+/// space, an allocation fails. A tenth of the result is left to threads, libraries and other
+/// programs.
 pub fn available() -> Option<u64> {
     let machine = read_to_string("/proc/meminfo")
         .ok()

@@ -20,7 +20,7 @@ pub fn start(states: &[State], seed: u64, earlier: &HashMap<String, Arc<StateVal
     states.iter().map(one).collect()
 }
 
-/// Returns the name of the site to which a state belongs, for example `hidden.w` for `hidden.w/loc`. A running mean does not belong to a site. For a
+/// Returns the name of the site that a state belongs to, for example `hidden.w` for `hidden.w/loc`. A running mean does not belong to a site. For a
 /// running mean, returns its own name, which differs from the names of all sites.
 pub fn site_of(state: &str) -> &str {
     state.rsplit_once('/').map_or(state, |(site, _)| site)

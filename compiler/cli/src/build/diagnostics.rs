@@ -52,8 +52,8 @@ static LINK_FAILED: Code = Code {
 static CANNOT_BUILD: Code = Code {
     id: "E0637",
     title: "cannot write the executable",
-    explain: "The executable is written under a temporary name in the same folder, made executable and renamed, so that a \
-              failed build does not change an earlier file. The path must lie in an existing, writable folder, and must not \
+    explain: "The executable is written under a temporary name in the same folder, made executable and renamed. A failed \
+              build therefore does not change an earlier file. The path must lie in an existing, writable folder, and must not \
               be the path of a folder.\n\n\
               Wrong: `bnnc build model.bnn -o no-such-folder/model`.\n\n\
               Right: `bnnc build model.bnn -o model`.",

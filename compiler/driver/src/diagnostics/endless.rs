@@ -8,10 +8,10 @@ use bnnc_hir::tree::InferItem;
 pub static ENDLESS_STEPS: Code = Code {
     id: "E0722",
     title: "an optimiser that cannot converge",
-    explain: "The arguments of the optimiser are inside their ranges, but at an end at which it no longer works. With a momentum \
-              of 1, gradients add up forever: where the gradient is zero, the parameters move on as fast as before. With \
+    explain: "An argument of the optimiser is at an end of its range where the optimiser does not work. With a momentum of 1, \
+              gradients add up forever: even after the gradient has become zero, the parameters move as fast as before. With \
               `beta1 = 1` or `beta2 = 1`, Adam divides zero by zero. bnnc tests the steps of the optimiser on a gradient that \
-              is 1 in the first iteration and 0 in the following ones.\n\n\
+              is 1 in the first iteration and 0 in the following iterations.\n\n\
               Wrong: `optimiser = Nesterov(1e-3, momentum = 1)`.\n\n\
               Right: `optimiser = Nesterov(1e-3, momentum = 0.9)`.",
 };

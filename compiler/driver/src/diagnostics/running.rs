@@ -9,9 +9,9 @@ pub static NO_RUNNING_MEANS: Code = Code {
     id: "E0324",
     title: "running means are not supported here",
     explain: "A running mean, as in `BatchNorm`, makes the loss of a row depend on the other rows of its training step. Methods \
-              that train update the stored means in their steps and predict with them. A Markov chain draws from a density in \
-              which the rows are independent given the parameters, and running means do not define such a density: the \
-              density of a row would change with the rows beside it. The gradient estimators `local`, `flipout` and \
+              that train update the stored means in their steps and predict with them. A Markov chain needs a density in \
+              which the rows are independent given the parameters. With running means, the density of a row would depend on \
+              the other rows. The gradient estimators `local`, `flipout` and \
               `integrate` of `vi` treat rows as independent given the weights.\n\n\
               Wrong: `infer f = nuts(M, d)` for a model with `norm = BatchNorm()`.\n\n\
               Right: use one of the methods that the message lists, or a layer that normalises each example by itself: `norm = \

@@ -196,8 +196,8 @@ fn reorder<T: Copy>(shape: &[usize], values: &[T]) -> Vec<T> {
         .collect()
 }
 
-/// Returns the reals of an array of this shape if all of them are finite. If one of them is not finite, returns a diagnostic
-/// for the first such real.
+/// Returns the values of an array of this shape if all of them are finite. Otherwise, returns a diagnostic for the first value
+/// that is infinite or NaN.
 pub(super) fn finite(path: &Path, shape: &[usize], reals: Vec<f64>) -> Result<ArrayValues, Diagnostic> {
     match reals.iter().position(|value| !value.is_finite()) {
         None => Ok(ArrayValues::Real(reals)),
