@@ -19,8 +19,7 @@ pub static RULES: &[Rule] = &[
         },
     },
     Rule {
-        // If an operand of a contraction is a transposed array, the rule contracts the array before the
-        // transpose, and permutes the letters of this operand.
+        // Contracts the array before the transpose, and permutes the letters of the operand.
         name: "contract-of-transpose",
         cases: || {
             let (left, right) = (
