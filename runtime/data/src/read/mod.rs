@@ -1,12 +1,14 @@
 //! Readers of data files, with one module per format. All readers return arrays with names.
 
 mod cifar;
+mod column;
 mod csv;
 mod idx;
 mod json;
 mod marks;
 mod npy;
 mod open;
+mod opening;
 mod parquet;
 mod reading;
 
