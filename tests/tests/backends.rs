@@ -28,17 +28,17 @@ fn rounded(states: &StateValues, precision: Precision) -> StateValues {
 /// or to `step` if the parameter is smaller.
 fn far(got: &StateValues, want: &StateValues, tolerance: f64, step: f64) -> Vec<String> {
     assert_eq!(got.len(), want.len());
-    let relative = |(name, want): (&String, &Vec<f64>)| {
-        let size = want.iter().map(|value| value * value).sum::<f64>().sqrt();
+    let relative = |name: &str| {
+        let size = want[name].iter().map(|value| value * value).sum::<f64>().sqrt();
         let is_moment = name.ends_with("/m") || name.ends_with("/v");
         let share = if is_moment || size == 0.0 {
             1.0
         } else {
             (size / step).min(1.0)
         };
-        (name, share * distance(&got[name], want))
+        share * distance(&got[name], &want[name])
     };
-    let distances = want.iter().map(relative);
+    let distances = want.keys().map(|name| (name, relative(name)));
     // The second moments of Adam are squares of gradients. The relative error of the second moments
     // is therefore twice the relative error of the gradients.
     let allowed = |name: &str| {
