@@ -93,13 +93,26 @@ pub enum ScheduleValue {
     Schedule(RateSchedule),
 }
 
+impl fmt::Display for ScheduleValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ScheduleValue::Number(number) => write!(f, "{number}"),
+            ScheduleValue::Numbers(numbers) => {
+                let numbers: Vec<String> = numbers.iter().map(f64::to_string).collect();
+                write!(f, "[{}]", numbers.join(", "))
+            }
+            ScheduleValue::Schedule(schedule) => write!(f, "{schedule}"),
+        }
+    }
+}
+
 /// A type of fields that store the argument of a schedule.
 trait ScheduleField: Sized {
     /// Converts the value of an argument; returns `None` if the value does not have this type.
     fn of(value: &ScheduleValue) -> Option<Self>;
 
-    /// Returns the argument as programs write it.
-    fn text(&self) -> String;
+    /// Returns the value of the argument.
+    fn value(&self) -> ScheduleValue;
 }
 
 impl ScheduleField for f64 {
@@ -110,8 +123,8 @@ impl ScheduleField for f64 {
         }
     }
 
-    fn text(&self) -> String {
-        self.to_string()
+    fn value(&self) -> ScheduleValue {
+        ScheduleValue::Number(*self)
     }
 }
 
@@ -123,9 +136,8 @@ impl ScheduleField for Vec<f64> {
         }
     }
 
-    fn text(&self) -> String {
-        let numbers: Vec<String> = self.iter().map(f64::to_string).collect();
-        format!("[{}]", numbers.join(", "))
+    fn value(&self) -> ScheduleValue {
+        ScheduleValue::Numbers(self.clone())
     }
 }
 
@@ -137,8 +149,8 @@ impl ScheduleField for Box<RateSchedule> {
         }
     }
 
-    fn text(&self) -> String {
-        (**self).to_string()
+    fn value(&self) -> ScheduleValue {
+        ScheduleValue::Schedule((**self).clone())
     }
 }
 
@@ -177,17 +189,12 @@ macro_rules! schedules {
                 arguments.next().is_none().then_some(schedule)
             }
 
-            /// Returns the word of the schedule, and its arguments as programs write them.
-            fn written(&self) -> (&'static str, Vec<String>) {
+            /// Returns the word of the schedule, and the kinds and values of its arguments in the order of the form.
+            fn written(&self) -> (&'static str, Vec<(ScheduleArgument, ScheduleValue)>) {
                 match self {
-                    $( RateSchedule::$variant $({ $( $field, )+ })? => ($word, vec![$($( ScheduleField::text($field), )+)?]), )+
-                }
-            }
-
-            /// Returns whether the schedule has times in the unit of the length of the training.
-            pub fn has_times(&self) -> bool {
-                match self {
-                    $( RateSchedule::$variant { .. } => [$($( ScheduleArgument::$kind.is_time(), )+)?].contains(&true), )+
+                    $( RateSchedule::$variant $({ $( $field, )+ })? => {
+                        ($word, vec![$($( (ScheduleArgument::$kind, ScheduleField::value($field)), )+)?])
+                    } )+
                 }
             }
         }
@@ -245,29 +252,32 @@ impl RateSchedule {
         }
     }
 
-    /// Returns the last time that the schedule names, if a training run of this length ends before it. The end of the fall of `swa` is at nine tenths
-    /// of its `start`.
+    /// Returns whether the schedule has times in the unit of the length of the training.
+    pub fn has_times(&self) -> bool {
+        let (_, arguments) = self.written();
+        arguments.iter().any(|(kind, value)| match value {
+            ScheduleValue::Schedule(then) => then.has_times(),
+            ScheduleValue::Number(_) | ScheduleValue::Numbers(_) => kind.is_time(),
+        })
+    }
+
+    /// Returns the first time argument that a training run of this length does not reach. The rate changes at the milestones themselves, so a
+    /// milestone at the end has no effect. Of several milestones, the last one is tested.
     pub fn unreached(&self, length: f64) -> Option<f64> {
-        let (time, is_reached) = match self {
-            RateSchedule::Steps { milestones, .. } => {
-                let last = milestones.last().copied()?;
-                (last, last < length)
-            }
-            RateSchedule::Swa { start, .. } => (*start, 0.9 * start < length),
-            RateSchedule::Warmup { length: rise, then } => {
-                return if *rise > length {
-                    Some(*rise)
-                } else {
-                    then.unreached(length)
-                };
-            }
-            RateSchedule::Constant
-            | RateSchedule::Cosine
-            | RateSchedule::Cooldown
-            | RateSchedule::Linear
-            | RateSchedule::Step { .. } => return None,
+        // The rate of `swa` stops falling at nine tenths of its `start`.
+        let part = match self {
+            RateSchedule::Swa { .. } => 0.9,
+            _ => 1.0,
         };
-        (!is_reached).then_some(time)
+        let (_, arguments) = self.written();
+        arguments.iter().find_map(|(kind, value)| match value {
+            ScheduleValue::Schedule(then) => then.unreached(length),
+            ScheduleValue::Number(time) => (kind.is_time() && part * time > length).then_some(*time),
+            ScheduleValue::Numbers(times) => {
+                let last = times.last().copied();
+                last.filter(|last| kind.is_time() && part * last >= length)
+            }
+        })
     }
 
     /// Returns the factor on the learning rate after a fraction `done` of a training run of this length.
@@ -301,7 +311,10 @@ impl fmt::Display for RateSchedule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.written() {
             (word, arguments) if arguments.is_empty() => f.write_str(word),
-            (word, arguments) => write!(f, "{word}({})", arguments.join(", ")),
+            (word, arguments) => {
+                let arguments: Vec<String> = arguments.iter().map(|(_, value)| value.to_string()).collect();
+                write!(f, "{word}({})", arguments.join(", "))
+            }
         }
     }
 }
@@ -382,6 +395,31 @@ mod tests {
             (RateSchedule::Cosine, None),
         ] {
             assert_eq!(schedule.unreached(300.0), expected, "{schedule}");
+        }
+    }
+
+    /// Each time argument of each form is set to a time after the end, while the other arguments have values that the training reaches.
+    #[test]
+    fn every_time_argument_can_be_after_the_end() {
+        let value = |kind: ScheduleArgument, time: f64| match kind {
+            ScheduleArgument::Fraction | ScheduleArgument::Factor => ScheduleValue::Number(0.5),
+            ScheduleArgument::Time => ScheduleValue::Number(time),
+            ScheduleArgument::Times => ScheduleValue::Numbers(vec![0.5, time]),
+            ScheduleArgument::Schedule => ScheduleValue::Schedule(RateSchedule::Constant),
+        };
+        for form in RateSchedule::FORMS {
+            for (at, (name, late)) in form.arguments.iter().enumerate() {
+                let time = |other: usize| if other == at { 400.0 } else { 1.0 };
+                let arguments = form.arguments.iter().enumerate();
+                let arguments: Vec<_> = arguments
+                    .map(|(other, (_, kind))| value(*kind, time(other)))
+                    .collect();
+                let Some(schedule) = RateSchedule::of(form.word, &arguments) else {
+                    panic!("`{}` has other arguments", form.word);
+                };
+                let expected = late.is_time().then_some(400.0);
+                assert_eq!(schedule.unreached(300.0), expected, "{name} of {schedule}");
+            }
         }
     }
 
