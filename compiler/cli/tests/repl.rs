@@ -659,3 +659,28 @@ infer flat = nuts(Flat, rows) { draws = 600 }
         .filter(|line| line.starts_with("compare fit, flat by rmse"));
     assert_eq!(listed.count(), 1, "{output}");
 }
+
+/// The comparison starts the run of `fit`, and then fails for `flat`, whose output does not have a mean. A later run does not repeat its error.
+#[test]
+fn a_comparison_that_fails_after_its_own_run_is_removed() {
+    let typed = "model Flat(x: real) -> y: real {
+  a ~ Normal(0, 2)
+  y ~ Cauchy(a, 1)
+}
+infer flat = nuts(Flat, rows) { draws = 500 }
+compare fit, flat by rmse
+:run flat
+:list
+";
+    let (status, said) = answers(typed, &[LINE]);
+    assert_eq!(status, Some(0));
+    let runs = |name: &str| said.matches(&format!("\n{name} = nuts")).count();
+    assert_eq!((runs("fit"), runs("flat")), (1, 2), "{said}");
+    let note = "note: the comparison was not added to the program";
+    assert_eq!(said.matches(note).count(), 1, "{said}");
+    assert_eq!(said.matches("error[E0566]").count(), 1, "{said}");
+    assert!(
+        !said.lines().any(|line| line.starts_with("compare fit, flat")),
+        "{said}"
+    );
+}

@@ -26,19 +26,20 @@ impl Session {
                 wanted.push(name);
             }
         }
-        if !wanted.is_empty() {
-            self.run_infers(wanted.iter().map(|name| name.to_string()).collect(), reply);
-        }
+        let tried = match wanted.is_empty() {
+            true => Vec::new(),
+            false => self.run_infers(wanted.iter().map(|name| name.to_string()).collect(), reply),
+        };
         for item in new.iter().filter(|item| !compared_names(item).is_empty()) {
-            let has_all = compared_names(item)
+            // The run has already tried to show the comparisons of the inference blocks that it ran.
+            let of_run = tried
                 .iter()
-                .all(|infer| self.fit(&infer.name).is_some());
-            // The run has already shown the comparisons of the inference blocks that it ran.
-            let is_shown = compared_names(item)
-                .iter()
-                .any(|infer| wanted.contains(&infer.name));
-            let is_kept = has_all && (is_shown || self.compare(item, reply));
-            if !is_kept {
+                .find(|(known, _)| items::is_same_comparison(known, item));
+            let is_shown = match of_run {
+                Some((_, is_shown)) => *is_shown,
+                None => self.compare(item, reply),
+            };
+            if !is_shown {
                 self.restore_comparison(item, before);
                 reply.note("the comparison was not added to the program");
             }
@@ -46,8 +47,9 @@ impl Session {
     }
 
     /// Shows the comparisons in which one of the inference blocks `new` occurs, if all inference
-    /// blocks of the comparison have run.
-    pub(super) fn compare_new(&mut self, new: &[String], reply: &mut Reply) {
+    /// blocks of the comparison have run. Returns these comparisons, and for each whether it could
+    /// be shown.
+    pub(super) fn compare_new(&mut self, new: &[String], reply: &mut Reply) -> Vec<(Item, bool)> {
         let is_new = |item: &&Item| {
             let names = compared_names(item);
             names
@@ -56,9 +58,12 @@ impl Session {
         };
         let program = self.items.program().items.iter();
         let touched: Vec<Item> = program.filter(is_new).cloned().collect();
-        for item in &touched {
-            self.compare(item, reply);
+        let mut tried = Vec::new();
+        for item in touched {
+            let is_shown = self.compare(&item, reply);
+            tried.push((item, is_shown));
         }
+        tried
     }
 
     /// Shows a comparison, and returns whether it could be computed. Returns false without a message

@@ -135,8 +135,9 @@ impl Session {
 
     /// Runs the named inference blocks and the blocks that they depend on. Runs all inference
     /// blocks if no name is given. The posteriors then become values of the session. If a run fails
-    /// or is interrupted, the posteriors of earlier runs remain.
-    pub(super) fn run_infers(&mut self, only: Vec<String>, reply: &mut Reply) {
+    /// or is interrupted, the posteriors of earlier runs remain. Returns the comparisons of the new
+    /// posteriors, and for each whether it could be shown.
+    pub(super) fn run_infers(&mut self, only: Vec<String>, reply: &mut Reply) -> Vec<(Item, bool)> {
         let wanted: Vec<String> = match only.is_empty() {
             true => self.infer_names().iter().map(|name| name.to_string()).collect(),
             false => only.clone(),
@@ -171,12 +172,13 @@ impl Session {
                 reply.note(&format!("`{name}` keeps the results of its earlier run"));
             }
         }
-        self.compare_new(&new, reply);
+        let compared = self.compare_new(&new, reply);
         // Variables need to be recomputed only if a posterior replaces an earlier posterior. A
         // variable cannot depend on a posterior that did not exist before.
         if is_replaced {
             self.recompute(reply);
         }
+        compared
     }
 
     /// Adds a note with the names of the inference blocks that `:run` can run.
