@@ -642,8 +642,50 @@ fn fixed_weights_keep_the_moments_of_their_training() {
     }
 }
 
-/// The moments of the data do not depend on the weights. After `n` steps, each stored moment has therefore moved from its start by the
-/// fraction `1 - (1 - m)^n` of the distance.
+/// Checks that a running mean of the inputs goes on where an earlier training has left it: `first` trains for five steps, and `second`, whose weights are
+/// fixed to those of `first`, for one. After `n` steps, the mean is `1 - (1 - m)^n` of the way from 0 to the mean of the inputs.
+fn assert_continued(name: &str, body: &str, infer: &str, means: [&str; 2]) {
+    let compiled = compiled(name, body, infer, "cranelift");
+    let result = compile::run(&compiled.manifest, 1);
+    for (at, steps) in [5, 6].into_iter().enumerate() {
+        let found = result.outcomes[at].splits[0].found.values().clone();
+        let of_input = |input: usize| {
+            let sum = rows().iter().map(|(inputs, _)| inputs[input]).sum::<f64>();
+            (1.0 - (1.0 - MOMENTUM).powi(steps)) * sum / ROWS as f64
+        };
+        let want: Vec<f64> = (0..WIDTH).map(of_input).collect();
+        close(&found[means[at]], &want, means[at]);
+    }
+}
+
+const SGD: &str = "batch = 0, optimiser = SGD(1e-3), schedule = constant";
+
+#[test]
+fn a_mean_of_the_model_is_taken_with_its_fixed_weights() {
+    let body = "  centre = running_mean(x, 0.3, 0)\n  w: real[6] ~ Normal(0, 1)\n  y ~ Normal(dot(w, x - centre), 0.5)";
+    let infer = format!(
+        "infer f = map(M, d) {{ epochs = 5, {SGD} }}\nposterior Last of M {{ w = f.w }}\n\
+         infer g = map(Last, d) {{ epochs = 1, {SGD} }}"
+    );
+    assert_continued("of-model", body, &infer, ["centre", "centre"]);
+}
+
+/// The layer of the mean does not have parameters. The layer around it has, and has another name in the earlier model.
+#[test]
+fn a_mean_of_a_layer_without_parameters_is_taken_with_the_renamed_layer_around_it() {
+    let body = "  body = Net()\n  y ~ Normal(body(x), 0.5)";
+    let infer = format!(
+        "layer Centred()(x: real[n]) -> real[n] {{\n  centre = running_mean(x, 0.3, 0)\n  return x - centre\n}}\n\
+         layer Linear()(x: real[n]) -> real {{\n  w: real[n] ~ Normal(0, 1)\n  return dot(w, x)\n}}\n\
+         layer Net()(x: real[n]) -> real {{\n  norm = Centred()\n  linear = Linear()\n  return linear(norm(x))\n}}\n\
+         model N(x: real[6]) -> y: real {{\n  net = Net()\n  y ~ Normal(net(x), 0.5)\n}}\n\
+         infer f = map(M, d) {{ epochs = 5, {SGD} }}\nposterior Last of N {{ net.* = f.body.* }}\n\
+         infer g = map(Last, d) {{ epochs = 1, {SGD} }}"
+    );
+    assert_continued("of-layer", body, &infer, ["body.norm.centre", "net.norm.centre"]);
+}
+
+/// The moments of the data do not depend on the weights: after `n` steps, the stored ones are `1 - (1 - m)^n` of the way from their starts.
 #[test]
 fn variational_inference_averages_the_moments_of_its_draws() {
     let body = "  w: real[6] ~ Normal(0, 1)\n  norm = BatchNorm(momentum = 0.3)\n  out: real[6] ~ Normal(0, 1)\n  \

@@ -9,6 +9,7 @@ use crate::methods::laplace::beforehand;
 use crate::observed::unused_transforms;
 use crate::options::CompileOptions;
 use crate::program::CheckedProgram;
+use crate::running::untaken_means;
 use crate::{backends, diagnostics};
 use bnnc_abi::data::{DataSpec, Schema};
 use bnnc_abi::manifest::{InferenceBlock, Manifest, OutputKind, Start, State};
@@ -179,6 +180,9 @@ pub fn compile(
     compiled
         .warnings
         .extend(useless_outliers(program, &compiled.manifest.infers));
+    compiled
+        .warnings
+        .extend(untaken_means(program, &compiled.manifest.infers));
     diagnostics.extend(taken_shapes(program, &compiled.manifest.infers));
     diagnostics.extend(wrong_iterates(program, schemas, &compiled.manifest.infers));
     diagnostics.extend(beforehand::lacking(program, &compiled.manifest.infers));
@@ -238,7 +242,7 @@ fn useless_outliers(program: &CheckedProgram, infers: &[InferenceBlock]) -> Vec<
 fn taken_shapes(program: &CheckedProgram, infers: &[InferenceBlock]) -> Vec<Diagnostic> {
     let mut diagnostics = Vec::new();
     for infer in infers {
-        // A running mean of another shape is not taken, so it does not need an error.
+        // A running mean of another shape is not taken: see `untaken_means`.
         for state in infer.states.iter().filter(|state| !state.is_running_mean) {
             let Some((from, name)) = &state.from else { continue };
             let source = infers.iter().find(|other| other.name == *from);

@@ -204,6 +204,7 @@ static OWN: &[&Code] = &[
     &stages::BAD_TEXT,
     &NO_STAGE,
     &running::NO_RUNNING_MEANS,
+    &running::UNTAKEN_MEAN,
     &NO_FILE,
     &NO_INFERS,
     &observed::OBSERVED_INPUT,

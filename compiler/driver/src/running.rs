@@ -1,11 +1,15 @@
-//! Checks that a method supports the running means of its model.
+//! Checks that a method supports the running means of its model, and that fixed networks have the means of their training.
 
 use crate::compilation::Compilation;
-use crate::diagnostics::running::{no_running_means, rows_apart};
+use crate::diagnostics::running::{UntakenMean, no_running_means, rows_apart, untaken_mean};
 use crate::failure::CompileFailure;
 use crate::methods;
+use crate::program::CheckedProgram;
+use bnnc_abi::manifest::{InferenceBlock, State};
 use bnnc_abi::method::ALL;
 use bnnc_abi::method::declare::OptionName;
+use bnnc_abi::names::{layers_of, path_in};
+use bnnc_base::diagnostic::Diagnostic;
 use bnnc_graph::model::Model;
 
 impl Compilation<'_> {
@@ -25,5 +29,55 @@ impl Compilation<'_> {
             None => return Ok(()),
         };
         Err(CompileFailure::Program(vec![diagnostic]))
+    }
+}
+
+/// Warns about running means that have their declared start although the parameters around them come from a training run.
+pub(crate) fn untaken_means(program: &CheckedProgram, infers: &[InferenceBlock]) -> Vec<Diagnostic> {
+    let mut warnings = Vec::new();
+    for infer in infers {
+        let mut items = program.module.infers.iter();
+        let Some(item) = items.find(|item| *item.name == *infer.name) else {
+            continue;
+        };
+        for mean in infer.states.iter().filter(|state| state.is_running_mean) {
+            if is_network_taken(infer, mean)
+                && let Some(why) = untaken(mean, infers)
+            {
+                warnings.push(untaken_mean(item, &mean.name, &why));
+            }
+        }
+    }
+    warnings
+}
+
+/// Returns whether all parameters of the innermost layer around a mean that has parameters, or of the model, come from other inference blocks.
+fn is_network_taken(infer: &InferenceBlock, mean: &State) -> bool {
+    let own = |state: &&State| state.parameter && !state.is_running_mean;
+    let all: Vec<&State> = infer.states.iter().filter(own).collect();
+    let inside = |layer: &str| -> Vec<&State> {
+        let own = all.iter().filter(|state| path_in(layer, &state.name).is_some());
+        own.copied().collect()
+    };
+    let around = layers_of(&mean.name).map(inside).find(|own| !own.is_empty());
+    let around = around.unwrap_or(all);
+    !around.is_empty() && around.iter().all(|state| state.from.is_some())
+}
+
+/// Returns why a mean does not start from another inference block; `None` if it does.
+fn untaken(mean: &State, infers: &[InferenceBlock]) -> Option<UntakenMean> {
+    let Some((from, name)) = mean.from.clone() else {
+        return Some(UntakenMean::SeveralSources);
+    };
+    let source = infers.iter().find(|other| other.name == from)?;
+    let known = source.states.iter().find(|state| state.name == name);
+    match known {
+        None => Some(UntakenMean::Missing { from, name }),
+        Some(known) if known.shape != mean.shape => Some(UntakenMean::Shape {
+            here: mean.shape.to_string(),
+            there: known.shape.to_string(),
+            from,
+        }),
+        Some(_) => None,
     }
 }

@@ -49,6 +49,17 @@ pub fn layer_of(site: &str) -> Option<&str> {
     site.rsplit_once('.').map(|(layer, _)| layer)
 }
 
+/// Returns the layers that contain a declaration, the innermost first: `blocks[1].first` and `blocks[1]` for `blocks[1].first.w`.
+pub fn layers_of(path: &str) -> impl Iterator<Item = &str> {
+    std::iter::successors(layer_of(path), |layer| layer_of(layer))
+}
+
+/// Returns the path of a declaration relative to a layer that contains it: `first.w` for `blocks[1].first.w` in `blocks[1]`. Returns `None` if the layer
+/// does not contain the declaration.
+pub fn path_in<'p>(layer: &str, path: &'p str) -> Option<&'p str> {
+    path.strip_prefix(layer)?.strip_prefix('.')
+}
+
 impl LabelSource {
     /// Returns the names for the current data. Returns `None` if the source does not provide names,
     /// or if two positions would have the same name.

@@ -82,7 +82,53 @@ fn a_schedule_that_ends_with_the_training_is_not_reported() {
     assert!(!text.contains("E0721"), "{text}");
 }
 
+/// Returns a program in which a second training takes parameters of a first one. Both models centre their inputs in a layer without parameters.
+fn centred(posterior: &str) -> String {
+    format!(
+        "data d = csv(\"d.csv\")
+        layer Centred()(x: real) -> real {{
+          centre = running_mean(x, 0.1, 0)
+          return x - centre
+        }}
+        layer Net()(x: real) -> real {{
+          norm = Centred()
+          b ~ Normal(0, 10)
+          return b * norm(x)
+        }}
+        model First(x: real) -> y: real {{
+          a ~ Normal(0, 10)
+          body = Net()
+          y ~ Normal(a + body(x), 0.5)
+        }}
+        model Second(x: real) -> y: real {{
+          a ~ Normal(0, 10)
+          net = Net()
+          mean = running_mean(x, 0.1, 0)
+          y ~ Normal(a + net(x) + 0 * mean, 0.5)
+        }}
+        posterior Q of Second {{ {posterior} }}
+        infer first = map(First, d) {{ epochs = 500, batch = 0 }}
+        infer other = map(First, d) {{ epochs = 500, batch = 0 }}
+        infer fit = map(Q, d) {{ epochs = 500, batch = 0 }}"
+    )
+}
+
+/// The mean of the renamed layer is taken. The mean of the model belongs to a network with a trained parameter.
+#[test]
+fn means_that_are_taken_or_trained_are_not_reported() {
+    let program = centred("net.* = first.body.*\n a ~ Normal()");
+    let (status, text) = Folder::of(&[("d.csv", line(60, 0.5))], &program).bnnc(&["check", "program.bnn"]);
+    assert_eq!(status, Some(0), "{text}");
+    assert!(!text.contains("E0325"), "{text}");
+}
+
 mistakes! {
+    a_fixed_network_without_the_mean_of_its_model: ["E0325"], [("d.csv", line(60, 0.5))],
+        &centred("a = first.a\n net.* = first.body.*");
+
+    a_mean_of_a_network_from_two_trainings: ["E0325"], [("d.csv", line(60, 0.5))],
+        &centred("a = other.a\n net.* = first.body.*");
+
     a_scale_that_is_still_a_third_of_its_value: ["E0533"], [("d.csv", spread())],
         &mean("steps = 3000, batch = 0, optimiser = SGD(1e-4)");
 

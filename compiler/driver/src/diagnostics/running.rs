@@ -1,4 +1,4 @@
-//! The diagnostic of running means in methods that do not support them.
+//! The diagnostics of running means: methods that do not support them, and fixed networks without the means of their training.
 
 use bnnc_abi::method::declare::OptionName;
 use bnnc_base::diagnostic::{Code, Diagnostic};
@@ -41,4 +41,58 @@ pub fn rows_apart(infer: &InferItem, options: &[OptionName], mean: &str) -> Diag
     );
     Diagnostic::error(&NO_RUNNING_MEANS, infer.span_of(options), text)
         .help("leave `local`, `flipout` and `integrate` out")
+}
+
+/// A running mean of a fixed network that does not start from the training of the network.
+pub static UNTAKEN_MEAN: Code = Code {
+    id: "E0325",
+    title: "a fixed network without the running means of its training",
+    explain: "A posterior that takes all parameters of a network from an earlier inference block also takes the running means of \
+              the network, because the parameters were trained with them. A mean is taken if that block has a running mean of \
+              the same shape at the same place. Otherwise the mean has the start that the model declares, and the predictions \
+              are those of another network until training steps have moved the mean.\n\n\
+              Wrong: `posterior Q of M { net.* = f.net.* }` where the `net` of `f` has other layers with running means than the \
+              `net` of `M`.\n\n\
+              Right: declare the network with one layer, and use this layer in both models.",
+};
+
+/// The reason why a running mean does not start from another inference block.
+pub enum UntakenMean {
+    /// The parameters of the network come from several places.
+    SeveralSources,
+    /// The inference block `from` does not have a running mean `name`.
+    Missing {
+        /// The inference block of the parameters.
+        from: String,
+        /// The name that the mean would have in this block.
+        name: String,
+    },
+    /// The running mean of the inference block `from` has another shape.
+    Shape {
+        /// The shape of the mean.
+        here: String,
+        /// The shape of the mean of the block `from`.
+        there: String,
+        /// The inference block of the parameters.
+        from: String,
+    },
+}
+
+/// Warns that a running mean has its declared start although the parameters around it are fixed.
+pub fn untaken_mean(infer: &InferItem, mean: &str, why: &UntakenMean) -> Diagnostic {
+    let text = format!(
+        "`{mean}` starts from its declared value, but the parameters of its network come from an earlier training"
+    );
+    let why = match why {
+        UntakenMean::SeveralSources => {
+            "the parameters come from several inference blocks or layers".to_owned()
+        }
+        UntakenMean::Missing { from, name } => format!("`{from}` does not have a running mean `{name}`"),
+        UntakenMean::Shape { here, there, from } => {
+            format!("the mean is {here} here, but {there} in `{from}`")
+        }
+    };
+    Diagnostic::warning(&UNTAKEN_MEAN, infer.span, text)
+        .label(why)
+        .help("take all parameters of the network from one inference block whose network has the same running means")
 }

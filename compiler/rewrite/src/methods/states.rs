@@ -7,7 +7,7 @@ use crate::diagnostics::NoState;
 use crate::kl::{KlChoice, is_point};
 use bnnc_abi::laplace::{EVIDENCE_SLOPE, PRIOR_FACTOR};
 use bnnc_abi::manifest::{Init, PriorReport, SiteReport, StartSite, State};
-use bnnc_abi::names::layer_of;
+use bnnc_abi::names::{layers_of, path_in};
 use bnnc_base::shape::{Dim, Shape};
 use bnnc_graph::dist::{Instance, Support};
 use bnnc_graph::function::{Function, Value};
@@ -54,29 +54,55 @@ pub fn running(model: &Model, posterior: &ApproximatePosterior) -> impl Iterator
     })
 }
 
+/// A site that has the value of a site of another inference block.
+struct TakenSite {
+    site: Arc<str>,
+    infer: Arc<str>,
+    source: Arc<str>,
+}
+
 /// Returns the inference block and the state from which a running mean starts, or `None` if it has its declared start. Fixed parameters are only
-/// meaningful together with the running means of their training. The mean therefore comes from the block that gives the parameters of its layer. If
-/// the layer does not have fixed parameters, the mean comes from the block that gives all fixed parameters.
+/// meaningful together with the means with which they were trained. The mean therefore comes from the layer that gives the parameters of the
+/// innermost layer around the mean that has fixed parameters. If this layer is not unique, or if the model itself declares the mean, the mean has the
+/// same name in the inference block that gives all fixed parameters.
 fn taken_mean(mean: &str, posterior: &ApproximatePosterior) -> Option<(String, String)> {
     let of_site = |site: &SitePosterior| {
         site.params.iter().find_map(|param| match &param.start {
-            FamilyStart::From(infer, source) => Some((site.site.clone(), infer.clone(), source.clone())),
+            FamilyStart::From(infer, source) => Some(TakenSite {
+                site: site.site.clone(),
+                infer: infer.clone(),
+                source: source.clone(),
+            }),
             FamilyStart::Optimise(_) | FamilyStart::Fixed(_) => None,
         })
     };
-    let taken: Vec<(Arc<str>, Arc<str>, Arc<str>)> = posterior.sites.iter().filter_map(of_site).collect();
-    let layer = layer_of(mean)?;
-    let line = &mean[layer.len()..];
-    let of_layer = taken.iter().find_map(|(site, infer, source)| {
-        let is_own = layer_of(site) == Some(layer);
-        let source = layer_of(source).filter(|_| is_own)?;
-        Some((infer.to_string(), format!("{source}{line}")))
+    let taken: Vec<TakenSite> = posterior.sites.iter().filter_map(of_site).collect();
+    layers_of(mean)
+        .find_map(|layer| source_in(layer, mean, &taken))
+        .or_else(|| {
+            let first = &taken.first()?.infer;
+            let is_only = taken.iter().all(|taken| taken.infer == *first);
+            is_only.then(|| (first.to_string(), mean.to_owned()))
+        })
+}
+
+/// Returns the inference block and the name of a running mean in the layer that gives the fixed parameters of `layer`. A source is as deep in this
+/// layer as the site that takes its value is in `layer`: if `net.first.w` is fixed to `body.first.w`, then `body` gives the parameters of `net`. Returns
+/// `None` if `layer` does not have fixed parameters, or if they come from several layers.
+fn source_in(layer: &str, mean: &str, taken: &[TakenSite]) -> Option<(String, String)> {
+    let line = path_in(layer, mean)?;
+    let mut sources = taken.iter().filter_map(|taken| {
+        let depth = path_in(layer, &taken.site)?.matches('.').count();
+        let source = match taken.source.matches('.').count() {
+            // The earlier model declares the parameters of this layer as its own.
+            own if own == depth => line.to_owned(),
+            _ => format!("{}.{line}", layers_of(&taken.source).nth(depth)?),
+        };
+        Some((&taken.infer, source))
     });
-    of_layer.or_else(|| {
-        let (_, first, _) = taken.first()?;
-        let is_only = taken.iter().all(|(_, infer, _)| infer == first);
-        is_only.then(|| (first.to_string(), mean.to_owned()))
-    })
+    let (infer, source) = sources.next()?;
+    let is_unique = sources.all(|other| other == (infer, source.clone()));
+    is_unique.then(|| (infer.to_string(), source))
 }
 
 /// Returns the names of two states that are tuned while another state is optimised. The first is a factor on the slope of the log prior. The second
