@@ -1,12 +1,16 @@
 //! Checks that the steps of an optimiser are numbers, and that they change once the gradient is zero.
 
+use crate::compilation::Compilation;
 use crate::diagnostics::endless::{endless_steps, undefined_steps};
-use crate::infer::{Compilation, CompileFailure};
+use crate::failure::CompileFailure;
 use bnnc_abi::ports::PortName;
 use bnnc_base::shape::Sizes;
 use bnnc_graph::eval::evaluate;
 use bnnc_graph::model::ElaboratedOptimiser;
 use bnnc_graph::tensor::Tensor;
+
+/// The iterations of the test: the ordinal of each, and its gradient.
+const GRADIENTS: [(&str, f64); 3] = [("first", 1.0), ("second", 0.0), ("third", 0.0)];
 
 /// The step of a scalar parameter and the states after an iteration.
 #[derive(Clone, Debug, PartialEq)]
@@ -16,20 +20,26 @@ struct Iteration {
 }
 
 impl Compilation<'_> {
-    /// Rejects an optimiser whose first step is not a number, or whose steps never end.
+    /// Rejects an optimiser whose steps are not numbers or never end.
     pub(crate) fn steps_end(&self, optimiser: &ElaboratedOptimiser) -> Result<(), CompileFailure> {
-        let starts: Vec<f64> = optimiser.states.iter().map(|(_, start)| *start).collect();
-        let first = iterate(optimiser, 1.0, 1.0, &starts);
-        let second = iterate(optimiser, 2.0, 0.0, &first.states);
-        let third = iterate(optimiser, 3.0, 0.0, &second.states);
-        // An optimiser may keep its states unchanged, as AdaGrad does. Alternatively, it may keep its steps unchanged, as optimisers that use only
-        // signs do. It must not do both.
-        let diagnostic = match (first.step.is_finite(), third == second && third.step != 0.0) {
-            (false, _) => undefined_steps(self.item, first.step),
-            (true, true) => endless_steps(self.item),
-            (true, false) => return Ok(()),
-        };
-        Err(CompileFailure::Program(vec![diagnostic]))
+        let mut states: Vec<f64> = optimiser.states.iter().map(|(_, start)| *start).collect();
+        let mut iterations = Vec::new();
+        for (at, (ordinal, gradient)) in GRADIENTS.into_iter().enumerate() {
+            let next = iterate(optimiser, (at + 1) as f64, gradient, &states);
+            if !next.step.is_finite() {
+                let diagnostic = undefined_steps(self.item, ordinal, gradient, next.step);
+                return Err(CompileFailure::Program(vec![diagnostic]));
+            }
+            states.clone_from(&next.states);
+            iterations.push(next);
+        }
+        // An optimiser may keep its states, as AdaGrad does, or its steps, as those that only use signs do, but not both.
+        let is_endless =
+            matches!(&iterations[..], [.., second, third] if third == second && third.step != 0.0);
+        match is_endless {
+            true => Err(CompileFailure::Program(vec![endless_steps(self.item)])),
+            false => Ok(()),
+        }
     }
 }
 

@@ -147,6 +147,13 @@ mistakes! {
     moments_that_never_move: ["E0722"], [("d.csv", line(60, 0.5))],
         &fitted("map(M, d) { optimiser = Adam(1e-3, beta1 = 1) }");
 
+    /// The step of a zero gradient is 0 / 0.
+    a_normalised_step_of_a_zero_gradient: ["E0722"], [("d.csv", line(60, 0.5))],
+        &format!("optimiser Normalised(rate: positive) {{
+          step = -rate * gradient / abs(gradient)
+        }}
+        {}", fitted("map(M, d) { optimiser = Normalised(1e-3) }"));
+
     a_normalisation_over_rows_in_a_model_of_whole_columns: ["E0538"], [("d.csv", line(60, 0.5))], "
         data d = csv(\"d.csv\")
         model M() -> y: real[T] {

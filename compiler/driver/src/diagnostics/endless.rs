@@ -8,10 +8,11 @@ use bnnc_hir::tree::InferItem;
 pub static ENDLESS_STEPS: Code = Code {
     id: "E0722",
     title: "an optimiser that cannot converge",
-    explain: "An argument of the optimiser is at an end of its range where the optimiser does not work. With a momentum of 1, \
-              gradients add up forever: even after the gradient has become zero, the parameters move as fast as before. With \
-              `beta1 = 1` or `beta2 = 1`, Adam divides zero by zero. bnnc tests the steps of the optimiser on a gradient that \
-              is 1 in the first iteration and 0 in the following iterations.\n\n\
+    explain: "The arguments of the optimiser are inside their ranges, but at an end at which it no longer works. With a momentum \
+              of 1, gradients add up forever: where the gradient is zero, the parameters move on as fast as before. With \
+              `beta1 = 1` or `beta2 = 1`, Adam divides zero by zero. An optimiser that divides by the size of the last gradient \
+              divides by zero where the gradient is zero. bnnc tests the steps of the optimiser on a gradient that \
+              is 1 in the first iteration and 0 in the following ones.\n\n\
               Wrong: `optimiser = Nesterov(1e-3, momentum = 1)`.\n\n\
               Right: `optimiser = Nesterov(1e-3, momentum = 0.9)`.",
 };
@@ -23,9 +24,17 @@ pub fn endless_steps(infer: &InferItem) -> Diagnostic {
         .help("use a momentum below 1, such as `momentum = 0.9`")
 }
 
-/// Reports an optimiser whose step is NaN or infinite for a gradient of one.
-pub fn undefined_steps(infer: &InferItem, step: f64) -> Diagnostic {
-    let text = format!("the first step of the optimiser is {step} for a gradient of 1");
-    Diagnostic::error(&ENDLESS_STEPS, infer.span_of(&[Training::optimiser()]), text)
-        .help("use values inside the ranges of its arguments and not at their ends, such as `beta1 = 0.9`")
+/// Reports an optimiser whose step in an iteration is NaN or infinite. `ordinal` is the position of the iteration, and `gradient` its gradient.
+pub fn undefined_steps(infer: &InferItem, ordinal: &str, gradient: f64, step: f64) -> Diagnostic {
+    let text = format!("the {ordinal} step of the optimiser is {step} for a gradient of {gradient}");
+    Diagnostic::error(&ENDLESS_STEPS, infer.span_of(&[Training::optimiser()]), text).help(
+        match gradient == 0.0 {
+            true => {
+                "add a small positive number to a divisor that can be zero, as `RMSProp` adds its `epsilon`"
+            }
+            false => {
+                "use values inside the ranges of its arguments and not at their ends, such as `beta1 = 0.9`"
+            }
+        },
+    )
 }
