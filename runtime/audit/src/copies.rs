@@ -18,23 +18,30 @@ const LEAST: usize = 20;
 /// two different images hardly ever agree in all of them.
 const WIDE: usize = 16;
 
-/// Returns whether the only input of the model is the array of an image format or of NumPy. The elements of such an array are not columns with
-/// separate meanings.
-pub(super) fn is_array(infer: &InferenceBlock, spec: &DataSpec, dataset: &Dataset) -> bool {
+/// The number of rows in which the check for different elements looks.
+const LOOKED_AT: usize = 100;
+
+/// Returns whether the rows are compared as a whole. This is the case if the only input of the model is an array with a height and a width. It is also
+/// the case for an array with too many columns to examine one by one, unless it may be a code for few levels, such as a one-hot code.
+pub(super) fn are_whole(infer: &InferenceBlock, spec: &DataSpec, dataset: &Dataset) -> bool {
     let is_output = |port: &str| infer.outputs.iter().any(|output| output.name == port);
     let mut inputs = infer.bindings.iter().filter(|binding| !is_output(&binding.port));
     let are_arrays = inputs.all(|binding| matches!(binding.from, DataSource::Inputs));
-    are_arrays && spec.format.contents() == Contents::Pair && dataset.train.width >= WIDE
+    let train = &dataset.train;
+    let is_code =
+        |row: usize| different(train.input(row).iter().map(|value| value.to_bits()).collect()) < WIDE;
+    let is_flat = dataset.preparation.input_axes.len() < 2;
+    let has_columns = super::has_columns(dataset) || (0..train.count.min(LOOKED_AT)).all(is_code);
+    are_arrays && spec.format.contents() == Contents::Pair && train.width >= WIDE && !(is_flat && has_columns)
 }
 
 /// Returns the warnings about copies among the rows of an array: one if at least a tenth of the test rows are training rows, and one if at least a
-/// tenth of the training rows repeat an earlier row. Copies have the same target. Rows with few different inputs, such as a grid of points that is
-/// measured several times, are not compared.
+/// tenth of the training rows repeat an earlier row. Copies have the same target. A grid of points that is measured several times has few different
+/// inputs, and the targets of the same point agree only by chance. Such rows are not compared.
 pub(super) fn of_arrays(dataset: &Dataset, targets: &[&Column]) -> Vec<Diagnostic> {
     let (train, test) = (&dataset.train, &dataset.test);
     let has_rows = |column: &&Column| column.train.len() == train.count && column.test.len() == test.count;
-    let is_varied = || 2 * different(keys(train, &[])) >= train.count;
-    if targets.is_empty() || !targets.iter().all(has_rows) || !is_varied() {
+    if targets.is_empty() || !targets.iter().all(has_rows) {
         return Vec::new();
     }
     let values = |of: fn(&Column) -> &[f64]| targets.iter().map(|column| of(column)).collect::<Vec<_>>();
@@ -46,6 +53,11 @@ pub(super) fn of_arrays(dataset: &Dataset, targets: &[&Column]) -> Vec<Diagnosti
         if !known.insert(key) {
             repeats.push(row);
         }
+    }
+    let points = different(keys(train, &[]));
+    let of_grid = by_chance(train.count, (points, kinds(targets, train.count)));
+    if 2 * points < train.count && !are_fewer(known.len(), of_grid) {
+        return Vec::new();
     }
     let tests = keys(test, &values(|column| &column.test)).into_iter().enumerate();
     let copied: Vec<usize> = tests
@@ -64,7 +76,18 @@ pub(super) fn of_arrays(dataset: &Dataset, targets: &[&Column]) -> Vec<Diagnosti
     found
 }
 
-/// Returns one number per row. Rows with the same inputs and the same `targets` have the same number. The probability that two of a million different
+/// Returns the number of different rows that is expected if every row is drawn uniformly from all pairs of an input and a target.
+fn by_chance(rows: usize, (inputs, targets): (usize, usize)) -> f64 {
+    let pairs = inputs as f64 * targets as f64;
+    -pairs * (-(rows as f64) / pairs).exp_m1()
+}
+
+/// Returns whether the number of different rows is clearly below the number that is expected by chance.
+fn are_fewer(different: usize, expected: f64) -> bool {
+    (different as f64) < 0.75 * expected
+}
+
+/// Returns one number per row, which is the same for rows with the same inputs and the same `targets`. The probability that two of a million different
 /// rows have the same number is 3e-8.
 fn keys(rows: &Rows, targets: &[&[f64]]) -> Vec<u64> {
     let key = |row: usize| {
@@ -107,10 +130,8 @@ fn repeated(inputs: &[Column], targets: &[&Column]) -> Option<Diagnostic> {
     let once = kinds(&all, rows);
     let is_repeated = rows >= LEAST && 3 * (rows - once) >= rows;
     let is_more = || {
-        // The number of different rows that is expected if every row is drawn uniformly from all pairs of an input and a target.
-        let pairs = kinds(&inputs, rows) as f64 * kinds(targets, rows) as f64;
-        let by_chance = -pairs * (-(rows as f64) / pairs).exp_m1();
-        (once as f64) < 0.75 * by_chance
+        let expected = by_chance(rows, (kinds(&inputs, rows), kinds(targets, rows)));
+        are_fewer(once, expected)
     };
     (is_repeated && is_more()).then(|| codes::repeated_training_rows(rows - once, rows, None))
 }
@@ -128,13 +149,18 @@ fn kinds(columns: &[&Column], rows: usize) -> usize {
     different((0..rows).map(key).collect())
 }
 
-/// Returns a warning about test rows that equal a training row in every column. The check runs only if at least one column is continuous: its
-/// number of different values is more than half the number of rows.
+/// Returns a warning about test rows that equal a training row in every column. The check runs only if at least one column is continuous, which
+/// means that its number of different values is more than half the number of different rows. If its values repeat in the training rows, chance must
+/// not explain the copies.
 fn copies(inputs: &[Column], targets: &[&Column], test: &Rows) -> Option<Diagnostic> {
     let columns: Vec<&Column> = inputs.iter().chain(targets.iter().copied()).collect();
     let rows = columns.first()?.train.len();
-    let is_continuous = columns.iter().any(|column| 2 * distinct(&column.train) > rows);
-    if inputs.is_empty() || !is_continuous || columns.iter().any(|column| column.test.len() != test.count) {
+    if inputs.is_empty() || columns.iter().any(|column| column.test.len() != test.count) {
+        return None;
+    }
+    let values: Vec<usize> = columns.iter().map(|column| distinct(&column.train)).collect();
+    let most = 2 * values.iter().max()?;
+    if most <= kinds(&columns, rows) {
         return None;
     }
     let key = |of: &dyn Fn(&Column) -> f64| -> Vec<u64> {
@@ -146,7 +172,11 @@ fn copies(inputs: &[Column], targets: &[&Column], test: &Rows) -> Option<Diagnos
     let copied: Vec<usize> = (0..test.count)
         .filter(|row| train.contains_key(&key(&|column| column.test[*row])))
         .collect();
-    tested(&copied, test)
+    // The probability that a row is a training row, if rows are drawn uniformly from all combinations of the values of the columns.
+    let combinations: f64 = values.iter().map(|values| *values as f64).product();
+    let chance = -(-(rows as f64) / combinations).exp_m1();
+    let is_chance = most <= rows && copied.len() as f64 <= 2.0 * chance * test.count as f64;
+    tested(&copied, test).filter(|_| !is_chance)
 }
 
 /// Returns a warning if at least a tenth of the test rows are training rows too. `copied` are these test rows.

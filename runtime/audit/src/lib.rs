@@ -106,7 +106,7 @@ pub fn warnings(infer: &InferenceBlock, spec: &DataSpec, dataset: &Dataset) -> V
         found.extend(columns.iter().filter_map(columns::identifier));
     }
     let targets: Vec<&Column> = targets.iter().map(|(_, column)| column).collect();
-    found.extend(match copies::is_array(infer, spec, dataset) {
+    found.extend(match copies::are_whole(infer, spec, dataset) {
         true => copies::of_arrays(dataset, &targets),
         false => copies::of_columns((&columns, &targets), &reals, &dataset.test),
     });
@@ -245,10 +245,15 @@ fn bounded(
     targets::out_of_reach((&column, &output.name), bounds, noise, is_standardised)
 }
 
+/// Returns whether the input columns are examined.
+fn has_columns(dataset: &Dataset) -> bool {
+    let width = dataset.train.width;
+    width <= COLUMNS && width * dataset.train.count <= CELLS
+}
+
 /// Returns the inputs of the model. Returns no inputs if the data have too many columns or cells to examine.
 fn inputs_of<'a>(infer: &'a InferenceBlock, dataset: &Dataset) -> impl Iterator<Item = &'a Binding> {
-    let width = dataset.train.width;
-    let is_small = width <= COLUMNS && width * dataset.train.count <= CELLS;
+    let is_small = has_columns(dataset);
     let is_input =
         move |binding: &&Binding| is_small && infer.outputs.iter().all(|output| output.name != binding.port);
     infer.bindings.iter().filter(is_input)

@@ -35,11 +35,9 @@ pub(super) static LEAK: Code = Code {
 pub(super) static REPEATED_ROWS: Code = Code {
     id: "E0556",
     title: "test rows that are training rows",
-    explain: "At least a tenth of the test rows occur in the training rows with the same inputs and the same target. The inputs and the target \
-              are continuous, or are images or other arrays, so chance does not explain this. Metrics of the test rows then measure how well the \
-              model has memorised the training rows.\n\n\
-              Wrong: `csv(\"all.csv\") { test = csv(\"all.csv\") }`; or rows that were copied before the split.\n\nRight: one copy of every row, \
-              and test rows of their own: `test = fraction(0.2)`.",
+    explain: "At least a tenth of the test rows occur in the training rows with the same inputs and the same target, although chance does not explain this: an input or the target is continuous, \
+              or the inputs are images or arrays of more than 500 numbers. Metrics of the test rows then measure how well the model has memorised the training rows.\n\n\
+              Wrong: `csv(\"all.csv\") { test = csv(\"all.csv\") }`; rows that were copied before the split.\n\nRight: one copy of every row, and test rows of their own: `test = fraction(0.2)`.",
 };
 
 pub(super) static EXTRAPOLATION: Code = Code {
@@ -132,9 +130,9 @@ pub(super) static IDENTIFIER: Code = Code {
 pub(super) static REPEATED_TRAINING_ROWS: Code = Code {
     id: "E0644",
     title: "training rows that repeat",
-    explain: "Training rows repeat an earlier row in inputs and target. The warning appears if at least a third of the rows do so although the \
-              target is continuous, or if at least a tenth of the rows of images or other arrays do so. Copies are not new observations, so the \
-              standard deviations are too small, by the square root of the number of copies.\n\n\
+    explain: "At least a third of the training rows repeat an earlier row, inputs and target, although the target is continuous; or at least a tenth of the \
+              rows of images or arrays of more than 500 numbers do. Copies are not new observations: \
+              standard deviations come out too small, by the square root of the number of copies.\n\n\
               Wrong: a table that was appended to itself, a join that repeats rows, or the same images in two shards.\n\nRight: every row once.",
 };
 
