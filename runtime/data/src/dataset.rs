@@ -90,12 +90,17 @@ pub struct Preparation {
     /// If the inputs are one array, the axes of the inputs of one row as in the file.
     #[serde(default)]
     pub input_axes: Vec<usize>,
+    /// True if the inputs are one array whose elements are bytes, such as pixels.
+    #[serde(default)]
+    pub has_byte_inputs: bool,
 }
 
 impl Preparation {
-    /// Returns whether the inputs of a row are one image: an array with at least two axes.
+    /// Returns whether the inputs of a row are one image: an array of channels, rows and columns, or of rows and columns of bytes. The
+    /// columns of other arrays with two axes may have different units.
     pub fn has_images(&self) -> bool {
-        self.input_axes.len() > 1
+        let axes = self.input_axes.len();
+        axes > 2 || axes == 2 && self.has_byte_inputs
     }
 }
 
@@ -287,6 +292,7 @@ fn fit(
         levels: levels.collect(),
         axes: axes.collect(),
         input_axes: inputs::axes(&source.inputs, table).to_vec(),
+        has_byte_inputs: inputs::are_bytes(&source.inputs, table),
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::diagnostics::{self, Faults};
 use crate::expression;
 use crate::read;
-use crate::table::{Array, Table};
+use crate::table::{Array, ArrayValues, Table};
 use bnnc_abi::data::{ColumnExpr, Contents, DataSpec, InputEntry};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::source::Span;
@@ -155,6 +155,14 @@ pub(crate) fn axes<'t>(inputs: &[Input], table: &'t Table) -> &'t [usize] {
     match inputs {
         [Input::Array(place)] => axes_of(&table.arrays[*place], table),
         _ => &[],
+    }
+}
+
+/// Returns whether the inputs are one array of bytes.
+pub(crate) fn are_bytes(inputs: &[Input], table: &Table) -> bool {
+    match inputs {
+        [Input::Array(place)] => matches!(table.arrays[*place].values, ArrayValues::Byte(_)),
+        _ => false,
     }
 }
 

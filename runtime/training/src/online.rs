@@ -186,6 +186,7 @@ fn nothing() -> Dataset {
             levels: Vec::new(),
             axes: Vec::new(),
             input_axes: Vec::new(),
+            has_byte_inputs: false,
         },
         shared: Vec::new(),
         whole: Vec::new(),
