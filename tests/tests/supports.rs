@@ -13,6 +13,7 @@ use bnnc_hir::elaborate;
 use bnnc_run::RunResult;
 use bnnc_tests::compile;
 use std::collections::HashMap;
+use std::f64::consts::PI;
 use std::path::PathBuf;
 
 /// Returns the log prior of a model whose sites are in `body`. Returns the message of the error
@@ -239,4 +240,56 @@ infer fit = vi(Q, d) { epochs = 4000, batch = 0, optimiser = Adam(5e-1), samples
         close("mean", mean, a / total, 0.15 * exact);
         close("sd", sd, exact, 0.1 * exact);
     }
+}
+
+/// The standard deviations are those of the textbooks. `HalfNormal` is normal only on half of the line, and `StudentT` with three degrees of freedom
+/// has heavier tails.
+#[test]
+fn reports_distinguish_normal_priors_from_others_with_known_moments() {
+    let folder = std::env::temp_dir().join(format!("bnnc-moments-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("d.csv"), "y\n1\n2\n3\n").unwrap();
+    let text = "data d = csv(\"d.csv\")
+        model M() -> y: real {
+          a ~ Normal(3, 2)
+          b: real[2] ~ Normal(0, 0.5)
+          c ~ StudentT(3, 1, 2)
+          e ~ Laplace(0, 1)
+          f ~ Uniform(-1, 5)
+          g: positive ~ Normal(0, 1)
+          h: positive ~ HalfNormal(1)
+          i ~ Cauchy(0, 1)
+          y ~ Normal(a + sum(b) + c + e + f + g + h + i, 1)
+        }
+        posterior Q of M { a = best.a\n b, c, e, f, g, h, i ~ Point() }
+        infer drawn = nuts(M, d)
+        infer best = map(M, d)
+        infer given = map(Q, d)";
+    let compiled = compile::text(&folder.join("c.bnn"), text, &compile::options("cranelift", None));
+    let half = (1.0 - 2.0 / PI).sqrt();
+    for infer in &compiled.manifest.infers {
+        for (name, is_normal, moments) in [
+            ("a", true, Some((3.0, 2.0))),
+            ("b", true, Some((0.0, 0.5))),
+            ("c", false, Some((1.0, 12.0_f64.sqrt()))),
+            ("e", false, Some((0.0, 2.0_f64.sqrt()))),
+            ("f", false, None),
+            ("h", false, Some(((2.0 / PI).sqrt(), half))),
+            ("i", false, None),
+        ] {
+            let report = infer.reports.iter().find(|report| report.name == name).unwrap();
+            let last = report.shape.resolve(&Sizes::default()).iter().product::<usize>() - 1;
+            let found = report.prior.moments(last);
+            assert_eq!(found.is_some(), moments.is_some(), "{name}");
+            for (found, wanted) in found.into_iter().zip(moments) {
+                close(name, found.0, wanted.0, 1e-9);
+                close(name, found.1, wanted.1, 1e-9);
+            }
+            assert_eq!(report.prior.normal(last), found.filter(|_| is_normal), "{name}");
+            assert_eq!(report.is_fixed, name == "a" && infer.name == "given", "{name}");
+        }
+        let truncated = infer.reports.iter().find(|report| report.name == "g").unwrap();
+        assert_eq!(truncated.prior.normal(0), None);
+    }
+    let _ = std::fs::remove_dir_all(folder);
 }

@@ -5,8 +5,9 @@
 //! values that some operation uses non-linearly, and goes back through sums and through products with data.
 
 mod elements;
+mod link;
 
-use bnnc_abi::design::{ColumnFormula, Design, LinearSum, LinearTerm};
+use bnnc_abi::design::{ColumnFormula, Design, LinearSum, LinearTerm, PredictorLink};
 use bnnc_base::arena::Id;
 use bnnc_graph::attr::Attr;
 use bnnc_graph::function::{Function, NodeKind, Value};
@@ -16,6 +17,7 @@ use bnnc_graph::ops;
 use bnnc_math::scalar::Scalar;
 use bnnc_rewrite::unroll::expand_maps;
 use elements::{VIEWS, unflat};
+use link::link;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
@@ -62,11 +64,11 @@ pub fn design(model: &Model) -> Design {
     // Parameters declared `local` are left out, because each example has its own element of them.
     let local = model.sites.iter().filter(|site| site.local);
     found.left_out.extend(local.map(|site| site.name.clone()));
-    let mut sums: Vec<(Terms, bool)> = Vec::new();
+    let mut sums: Vec<(Terms, Option<PredictorLink>)> = Vec::new();
     for root in found.roots() {
-        let is_predictor = found.is_predictor(root);
+        let link = link(&found, root);
         match found.sums(root) {
-            Ok(of_root) => sums.extend(of_root.into_iter().map(|terms| (terms, is_predictor))),
+            Ok(of_root) => sums.extend(of_root.into_iter().map(|terms| (terms, link))),
             Err(TooLong) => found.leave_out(root),
         }
     }
@@ -166,24 +168,7 @@ impl Linear<'_> {
         roots.into_iter().collect()
     }
 
-    /// Returns whether observations depend on a root only through operations without further parameters.
-    fn is_predictor(&self, root: Value) -> bool {
-        let mut reached = vec![false; self.function.nodes.len()];
-        reached[root.index()] = true;
-        for user in self.function.nodes.ids().filter(|user| self.used[user.index()]) {
-            let args = self.function.args(user);
-            if self.is(user, &[&ops::observe::OBSERVE]) || !args.iter().any(|arg| reached[arg.index()]) {
-                continue;
-            }
-            if args.iter().any(|arg| self.depends(*arg) && !reached[arg.index()]) {
-                return false;
-            }
-            reached[user.index()] = true;
-        }
-        true
-    }
-
-    /// If a root is linear in a parameter, marks this parameter as left out.
+    /// Marks all parameters in which a root is linear as left out.
     fn leave_out(&mut self, root: Value) {
         let (mut open, mut seen) = (vec![root], HashSet::from([root]));
         while let Some(value) = open.pop() {
@@ -403,9 +388,9 @@ impl Linear<'_> {
         (terms.len() <= MOST_TERMS).then_some(()).ok_or(TooLong)
     }
 
-    /// Drops the terms of parameters that are left out. Also drops a sum whose coefficients do not occur in any other sum. This applies only
-    /// if the sum has a single term, or the same factors as an earlier sum.
-    fn finish(mut self, sums: Vec<(Terms, bool)>) -> Design {
+    /// Drops the terms of parameters that are left out. Also drops a sum whose coefficients do not occur in any other sum, if the sum has only
+    /// one term or has the same factors as an earlier sum.
+    fn finish(mut self, sums: Vec<(Terms, Option<PredictorLink>)>) -> Design {
         let mut selected: HashMap<&Arc<str>, HashSet<Option<Value>>> = HashMap::new();
         let all = sums.iter().flat_map(|(terms, _)| terms);
         all.for_each(|(one, _)| {
@@ -416,14 +401,14 @@ impl Linear<'_> {
         let mixed = selected.into_iter().filter(|(_, by)| by.len() > 1);
         self.left_out.extend(mixed.map(|(site, _)| site.clone()));
         let mut uses: HashMap<Coefficient, usize> = HashMap::new();
-        let kept: Vec<(Vec<(Coefficient, ColumnFormula)>, bool)> = sums
+        let kept: Vec<(Vec<(Coefficient, ColumnFormula)>, Option<PredictorLink>)> = sums
             .into_iter()
-            .map(|(terms, is_predictor)| {
+            .map(|(terms, link)| {
                 let kept = terms
                     .into_iter()
                     .filter(|(one, _)| !self.left_out.contains(&one.site));
                 let kept = kept.filter_map(|(one, formula)| Some((one, unsigned(formula?))));
-                (kept.collect(), is_predictor)
+                (kept.collect(), link)
             })
             .collect();
         let all = kept.iter().flat_map(|(terms, _)| terms);
@@ -434,7 +419,7 @@ impl Linear<'_> {
         };
         let mut ids: HashMap<Coefficient, usize> = HashMap::new();
         let mut private: Vec<Vec<ColumnFormula>> = Vec::new();
-        for (terms, is_predictor) in kept {
+        for (terms, link) in kept {
             if terms.iter().all(|(one, _)| uses[one] == 1) {
                 let formulas: Vec<ColumnFormula> = terms.iter().map(|(_, formula)| formula.clone()).collect();
                 if formulas.len() < 2 || private.contains(&formulas) {
@@ -451,7 +436,7 @@ impl Linear<'_> {
                 LinearTerm { coefficient, column }
             });
             let terms = terms.collect();
-            design.sums.push(LinearSum { terms, is_predictor });
+            design.sums.push(LinearSum { terms, link });
         }
         design
     }

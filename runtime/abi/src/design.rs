@@ -26,9 +26,27 @@ pub struct Design {
 pub struct LinearSum {
     /// The terms; each coefficient occurs once.
     pub terms: Vec<LinearTerm>,
-    /// True if the sum is a linear predictor: the distribution of an output depends on it through scalar functions without further parameters. False
-    /// for the sums in the hidden layers of a network.
-    pub is_predictor: bool,
+    /// The link if the sum is a linear predictor: the distribution of an output depends on it through scalar functions without further
+    /// parameters. `None` for the sums in the hidden layers of a network.
+    pub link: Option<PredictorLink>,
+}
+
+impl LinearSum {
+    /// Returns whether the sum is a linear predictor.
+    pub fn is_predictor(&self) -> bool {
+        self.link.is_some()
+    }
+}
+
+/// The scale on which a linear predictor is additive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum PredictorLink {
+    /// The scale of the output, as in `Normal(f, sigma)`.
+    Identity,
+    /// The scale of the logarithm of the output, as in `LogNormal(f, sigma)` or `Gamma(k, k / exp(f))`.
+    Log,
+    /// Another scale, or an unknown one.
+    Other,
 }
 
 /// A coefficient and its column.

@@ -13,6 +13,8 @@ pub struct SiteReport {
     pub shape: Shape,
     /// The name of the variational family: `Normal`.
     pub family: String,
+    /// True if the value of the site is given and never changes.
+    pub is_fixed: bool,
     /// True if the family puts all its mass at one value.
     pub is_point: bool,
     /// True if the parameter `scale` of the family is the standard deviation.
@@ -27,6 +29,13 @@ pub struct SiteReport {
     pub prior: PriorReport,
 }
 
+impl SiteReport {
+    /// Returns the name of the state that holds the location of the site.
+    pub fn location(&self) -> String {
+        format!("{}/loc", self.name)
+    }
+}
+
 /// The properties of the prior of a site that do not depend on the values of its parameters.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PriorReport {
@@ -34,30 +43,35 @@ pub struct PriorReport {
     pub support: Support,
     /// True if the integral of the prior density is infinite.
     pub is_improper: bool,
+    /// True if the elements have independent normal priors, without truncation, whose moments are known.
+    pub is_normal: bool,
+    /// The mean and the standard deviation: one pair for each element, or one pair that all elements share. Empty if these numbers are not known.
+    pub moments: Vec<(f64, f64)>,
     /// The smallest and the largest plausible value under the prior: one pair for each element, or one pair that all elements share. Empty if these
     /// values are not known.
     pub plausible: Vec<(f64, f64)>,
 }
 
 impl PriorReport {
-    /// Returns the report for a proper prior with this support, whose plausible values are unknown.
+    /// Returns the report for a proper prior with this support, whose moments and plausible values are unknown.
     pub fn of(support: Support) -> PriorReport {
         PriorReport {
             support,
             is_improper: false,
+            is_normal: false,
+            moments: Vec::new(),
             plausible: Vec::new(),
         }
     }
 
-    /// Returns the mean and the standard deviation of the prior of an element, or `None` if its plausible values are not known. The prior must be
-    /// normal.
+    /// Returns the mean and the standard deviation of the prior of an element, or `None` if they are not known.
+    pub fn moments(&self, at: usize) -> Option<(f64, f64)> {
+        let at = if self.moments.len() == 1 { 0 } else { at };
+        self.moments.get(at).copied()
+    }
+
+    /// Returns the mean and the standard deviation of the prior of an element, or `None` if the prior is not normal or they are not known.
     pub fn normal(&self, at: usize) -> Option<(f64, f64)> {
-        let at = if self.plausible.len() == 1 { 0 } else { at };
-        let (low, high) = *self.plausible.get(at)?;
-        Some((0.5 * (low + high), 0.5 * (high - low) / PLAUSIBLE_DEVIATIONS))
+        self.moments(at).filter(|_| self.is_normal)
     }
 }
-
-/// Half the width of the plausible interval of a normal prior, in standard deviations. The compiler calls a value plausible if its log density is at
-/// most 12 below the maximum. At `z` standard deviations, the log density is `z^2 / 2` below its maximum, so `z` is the square root of 24.
-const PLAUSIBLE_DEVIATIONS: f64 = 4.9;

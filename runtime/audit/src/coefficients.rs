@@ -189,7 +189,7 @@ fn distinct(mut all: Vec<Coefficient<'_>>) -> Vec<Coefficient<'_>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bnnc_abi::design::{LinearSum, LinearTerm};
+    use bnnc_abi::design::{LinearSum, LinearTerm, PredictorLink};
 
     /// Returns a design with three sums, one for each row of a loop. `columns` holds the column of each coefficient in each sum.
     fn design(columns: &[[Option<ColumnFormula>; 3]]) -> Design {
@@ -201,7 +201,7 @@ mod tests {
             });
             LinearSum {
                 terms: terms.collect(),
-                is_predictor: true,
+                link: Some(PredictorLink::Identity),
             }
         };
         Design {

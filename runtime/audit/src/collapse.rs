@@ -104,16 +104,16 @@ fn at_prior(infer: &InferenceBlock, values: &StateValues) -> (usize, f64) {
 /// Counts the elements of an array of weights that has a normal variational family. Returns the number of all elements, and the number of elements
 /// whose posterior equals the prior.
 fn of_site(report: &SiteReport, values: &StateValues) -> Option<(usize, usize)> {
-    let means = values.get(&format!("{}/loc", report.name))?;
+    let means = values.get(&report.location())?;
     let scales = values.get(&format!("{}/scale", report.name))?;
     let is_weights = report.has_deviation && report.prior.support == Support::Real;
     if !is_weights || means.len() < ELEMENTS || means.len() != scales.len() {
         return None;
     }
     // The prior scales of a large parameter may be unknown. In this case, a collapse is still visible in the other parameters.
-    report.prior.normal(0)?;
+    report.prior.moments(0)?;
     let is_same = |at: usize| {
-        report.prior.normal(at).is_some_and(|(mean, sd)| {
+        report.prior.moments(at).is_some_and(|(mean, sd)| {
             let scale = scales[at].exp().ln_1p();
             (means[at] - mean).abs() < NEAR * sd && (scale / sd - 1.0).abs() < NEAR
         })

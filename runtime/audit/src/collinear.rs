@@ -6,7 +6,7 @@ use super::{COLUMNS, Column, columns_of, inflation, relation, scales::is_indepen
 use crate::diagnostics::data::{self as codes, ColumnTerm};
 use crate::diagnostics::scales;
 use bnnc_abi::data::{DataSpec, Elements};
-use bnnc_abi::design::ColumnFormula;
+use bnnc_abi::design::{ColumnFormula, PredictorLink};
 use bnnc_abi::manifest::{Binding, DataSource, InferenceBlock, OutputKind};
 use bnnc_abi::names::layer_of;
 use bnnc_base::diagnostic::Diagnostic;
@@ -145,12 +145,12 @@ impl<'a> Columns<'a> {
         }
         // The weights in the hidden layers of a network are not examined individually.
         let is_layer = coefficients.iter().any(|one| layer_of(one.name).is_some());
-        let is_predictor = || sums.iter().all(|sum| self.infer.design.sums[*sum].is_predictor);
+        let is_predictor = || sums.iter().all(|sum| self.infer.design.sums[*sum].is_predictor());
         if dependent.is_empty() && !is_layer {
             found.extend(combination(&values, &all).map(|parts| self.combined(coefficients, &parts)));
         }
         if found.is_empty() && self.infer.maximises_bound() && (!is_layer || is_predictor()) {
-            let information = self.information(&values, step, sums.len());
+            let information = self.information(&values, step, sums);
             found.extend(self.correlated(coefficients, &values, information));
         }
         found
@@ -187,27 +187,22 @@ impl<'a> Columns<'a> {
         ))
     }
 
-    /// Returns the prior precision of the elements of a parameter: the smallest one if they differ, and zero if it is not known.
+    /// Returns the prior precision of the elements of a parameter: the smallest one if they differ, and zero if it is not known. A prior that is not
+    /// normal counts as the normal distribution with the same variance.
     fn prior(&self, site: &str) -> f64 {
         let report = self.infer.reports.iter().find(|report| report.name == site);
-        let deviations = report.into_iter().flat_map(|report| {
-            let elements = 0..report.prior.plausible.len();
-            elements
-                .filter_map(|at| report.prior.normal(at))
-                .map(|(_, sd)| sd)
-        });
-        let widest = deviations.reduce(f64::max);
+        let moments = report.into_iter().flat_map(|report| &report.prior.moments);
+        let widest = moments.map(|(_, sd)| *sd).reduce(f64::max);
         widest.map_or(0.0, |sd| sd.powi(-2))
     }
 
-    /// Returns an estimate of the precision that one of the used values of a linear predictor gives to a coefficient whose column is 1. `values` are
-    /// the columns in every `step`-th row. For reals, the precision is the inverse of the variance that remains after a least-squares fit to the
-    /// target. A fit to the logarithm of the target is used if its remaining variance is smaller. For Boolean targets, the precision
-    /// is the variance of the target, as under a logistic link. For classes, it is 0.25, the largest such variance. For counts, it is the mean of the
-    /// target, as under a logarithmic link. If the model has several outputs or several predictors per row, returns infinity: priors then do not
-    /// matter.
-    fn information(&self, values: &[Vec<f64>], step: usize, sums: usize) -> f64 {
-        let Some(output) = self.infer.only_output().filter(|_| sums == 1) else {
+    /// Returns an estimate of the precision that one of the used values of a linear predictor gives to a coefficient whose column is 1. `values` are the
+    /// columns in every `step`-th row. For reals, it is the inverse of the variance that remains after a least-squares fit to the target, or to its
+    /// logarithm under a logarithmic link. Under an unknown link, it is the inverse of the larger variance, so that priors count more. For classes
+    /// and counts, it is the variance of the target, as under a logistic or logarithmic link. Returns infinity, at which priors do not matter, if the
+    /// model has several outputs or several predictors per row.
+    fn information(&self, values: &[Vec<f64>], step: usize, sums: &[usize]) -> f64 {
+        let (Some(output), [sum]) = (self.infer.only_output(), sums) else {
             return f64::INFINITY;
         };
         let mut bindings = self.infer.bindings.iter();
@@ -223,9 +218,15 @@ impl<'a> Columns<'a> {
             OutputKind::Real => {
                 let some: Vec<f64> = targets.iter().step_by(step).copied().collect();
                 let logarithms: Vec<f64> = some.iter().map(|value| value.ln()).collect();
-                let variances = [some, logarithms].map(|targets| inflation::left_over(values, targets));
-                let known = variances.into_iter().filter(|variance| variance.is_finite());
-                known.fold(f64::INFINITY, f64::min).recip()
+                let [plain, logarithmic] =
+                    [some, logarithms].map(|targets| inflation::left_over(values, targets));
+                let variance = match self.infer.design.sums[*sum].link {
+                    Some(PredictorLink::Identity) => plain,
+                    Some(PredictorLink::Log) if logarithmic.is_finite() => logarithmic,
+                    _ if logarithmic.is_finite() => plain.max(logarithmic),
+                    _ => plain,
+                };
+                variance.recip()
             }
             OutputKind::Bool => mean * (1.0 - mean),
             OutputKind::Classes(_) => 0.25,

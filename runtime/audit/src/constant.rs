@@ -76,17 +76,17 @@ pub fn ignored_inputs(
 /// Checks whether all elements of a parameter are at the means of their priors. In this case, returns the smallest prior standard deviation among the
 /// elements. Otherwise returns `None`.
 fn at_mean(report: &SiteReport, point: &StateValues) -> Option<f64> {
-    let values = point.get(&format!("{}/loc", report.name))?;
+    let values = point.get(&report.location())?;
     if report.prior.support != Support::Real {
         return None;
     }
     let is_at_mean = |(at, value): (usize, &f64)| {
-        let known = report.prior.normal(at);
+        let known = report.prior.moments(at);
         known.is_some_and(|(mean, sd)| (value - mean).abs() < AT_MEAN * sd)
     };
     let are_at_mean = values.len() >= ELEMENTS && values.iter().enumerate().all(is_at_mean);
-    let deviations = (0..report.prior.plausible.len()).filter_map(|at| report.prior.normal(at));
-    let least = deviations.map(|(_, sd)| sd).fold(f64::INFINITY, f64::min);
+    let deviations = report.prior.moments.iter();
+    let least = deviations.map(|(_, sd)| *sd).fold(f64::INFINITY, f64::min);
     are_at_mean.then_some(least)
 }
 

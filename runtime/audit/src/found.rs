@@ -245,11 +245,11 @@ pub fn unbounded(
         return Ok(None);
     }
     let flat = infer.reports.iter().filter(|report| {
-        report.prior.is_improper && report.prior.support == Support::Real && report.family != "fixed"
+        report.prior.is_improper && report.prior.support == Support::Real && !report.is_fixed
     });
-    let names: Vec<&str> = flat.map(|report| report.name.as_str()).collect();
+    let (names, states): (Vec<&str>, Vec<String>) =
+        flat.map(|report| (&*report.name, report.location())).unzip();
     let point = found.point();
-    let states: Vec<String> = names.iter().map(|name| format!("{name}/loc")).collect();
     let values = states.iter().filter_map(|state| point.get(state)).flatten();
     if !values.map(|value| value.abs()).any(|value| value > MOVED) {
         return Ok(None);

@@ -15,6 +15,9 @@ const LEAST: f64 = 3.0;
 /// consists only of rounding errors.
 const MOST: f64 = 1e5;
 
+/// Two factors count as the same if their ratio is above this number.
+const SAME: f64 = 1.0 - 1e-6;
+
 /// This number is added to the diagonal elements of a matrix whose diagonal elements are 1, so that exact linear combinations have a finite factor
 /// above [`MOST`].
 const RIDGE: f64 = 1e-12;
@@ -52,9 +55,12 @@ impl Predictor<'_> {
         let factor = |own: f64, at: usize| (own * variances[at]).sqrt();
         let candidates = (0..precision.len()).filter(|at| is_candidate(*at));
         let factors = candidates.map(|at| (at, factor(precision[at][at], at)));
-        let (column, _) = factors
+        let factors: Vec<(usize, f64)> = factors
             .filter(|(_, factor)| *factor > LEAST && *factor < MOST)
-            .max_by(|a, b| a.1.total_cmp(&b.1))?;
+            .collect();
+        let largest = factors.iter().map(|(_, factor)| *factor).reduce(f64::max)?;
+        // Two coefficients that are correlated only with each other have the same factor up to rounding errors. The first one is reported.
+        let (column, _) = *factors.iter().find(|(_, factor)| *factor > SAME * largest)?;
         let correlation = |other: usize| precision[column][other].abs() / precision[other][other].sqrt();
         let others = (0..precision.len()).filter(|other| *other != column && precision[*other][*other] > 0.0);
         let partner = others.max_by(|a, b| correlation(*a).total_cmp(&correlation(*b)))?;

@@ -31,8 +31,8 @@ struct Scale {
 }
 
 /// Returns a warning if the inputs of a model have very different scales, or if a column of the input vector has very large or very small values. An
-/// input with its own name may be an exposure. An exposure must not be scaled. Only the first check includes such inputs. The pixels
-/// of an image are not compared with each other, because pixels near its edge often hardly vary.
+/// input with its own name may be an exposure, which must not be scaled. Only the first check includes such inputs. The pixels of
+/// images are not compared with each other, because pixels near its edge often hardly vary.
 pub fn warning(infer: &InferenceBlock, dataset: &Dataset) -> Option<Diagnostic> {
     let scales = scales(infer, dataset);
     if dataset.preparation.has_images() && reads_all_inputs(infer) {
@@ -137,7 +137,7 @@ pub fn far_from_zero(infer: &InferenceBlock, dataset: &Dataset) -> Option<Diagno
 /// parameters.
 pub(super) fn is_independent(infer: &InferenceBlock, site: &str) -> bool {
     let report = infer.reports.iter().find(|report| report.name == site);
-    report.is_some_and(|report| report.is_factorised && !report.is_point && report.family != "fixed")
+    report.is_some_and(|report| report.is_factorised && !report.is_point && !report.is_fixed)
 }
 
 /// Returns whether a model reads all inputs of the data as one array.

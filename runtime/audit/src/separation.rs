@@ -123,14 +123,14 @@ pub fn separated(
 /// Returns the elements of the coefficients on the reals whose priors are known.
 fn elements<'a>(infer: &'a InferenceBlock, point: &StateValues) -> Vec<Element<'a>> {
     let design = &infer.design;
-    let predictors = design.sums.iter().filter(|sum| sum.is_predictor);
+    let predictors = design.sums.iter().filter(|sum| sum.is_predictor());
     let terms = predictors.flat_map(|sum| &sum.terms);
     let coefficients: HashSet<&String> = terms.map(|term| &design.coefficients[term.coefficient]).collect();
     let is_open = |site: &&SiteReport| {
-        coefficients.contains(&site.name) && site.prior.support == Support::Real && site.family != "fixed"
+        coefficients.contains(&site.name) && site.prior.support == Support::Real && !site.is_fixed
     };
     let of_site = |site: &'a SiteReport| {
-        let state = format!("{}/loc", site.name);
+        let state = site.location();
         let values = point.get(&state).cloned().unwrap_or_default();
         let element = move |(at, value): (usize, f64)| {
             let (mean, sd) = site.prior.normal(at)?;

@@ -313,7 +313,7 @@ fn informed(infer: &InferenceBlock, sites: &[SiteSummary]) -> f64 {
                 true => Some(1.0),
                 false => report
                     .prior
-                    .normal(at)
+                    .moments(at)
                     .map(|(_, sd)| 1.0 - (element.sd / sd).powi(2)),
             };
             // If an element has the same value in all draws, it is reported separately, as a fixed

@@ -127,7 +127,7 @@ fn centred(
     }
     let mut sites = Sites::new(infer, sampled, dataset, context)?;
     for &site in &sampling.noncentred {
-        let state = format!("{}/loc", infer.reports[site].name);
+        let state = infer.reports[site].location();
         let Some(values) = mean.get_mut(&state) else {
             continue;
         };

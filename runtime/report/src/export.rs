@@ -51,7 +51,7 @@ impl Subject<'_> {
     /// parameters that vary.
     fn sites(&self) -> Vec<usize> {
         let reports = self.infer.reports.iter().enumerate();
-        let drawn = reports.filter(|(_, site)| site.family != "fixed");
+        let drawn = reports.filter(|(_, site)| !site.is_fixed);
         drawn.map(|(number, _)| number).collect()
     }
 

@@ -5,12 +5,14 @@
 mod support;
 
 mod advice;
+mod arrays;
 mod bindings;
 mod checks;
 mod command_line;
 mod curvature;
 mod folders;
 mod foreign;
+mod inflation;
 mod language;
 mod limits;
 mod maxima;

@@ -1,10 +1,10 @@
-//! Computes the values of a site that are plausible under its prior. The runtime compares the
+//! Computes the moments of the prior of a site, and the values that are plausible under it. The runtime compares the
 //! posterior with these values.
 
 use crate::density::SitePrior;
 use bnnc_abi::manifest::PriorReport;
 use bnnc_base::shape::Sizes;
-use bnnc_graph::dist::{Instance, MeasureKind};
+use bnnc_graph::dist::{Instance, MeasureKind, Support};
 use bnnc_graph::eval::evaluate;
 use bnnc_graph::function::Function;
 use bnnc_graph::model::Site;
@@ -20,6 +20,9 @@ const ELEMENTS: usize = 64;
 /// the limit.
 const DROP: f64 = 12.0;
 
+/// The log densities of a normal prior differ from those of the normal distribution by less than this number, which allows for rounding errors.
+const NORMAL: f64 = 1e-6;
+
 /// The interval that contains a limit is halved this number of times. The limit is then known to
 /// six digits.
 const HALVINGS: usize = 20;
@@ -27,16 +30,15 @@ const HALVINGS: usize = 20;
 /// Returns the properties of a site's prior that the runtime compares with the posterior.
 pub(super) fn report(site: &Site, prior: &SitePrior) -> PriorReport {
     let distribution = &prior.distribution;
-    PriorReport {
-        support: site.support,
+    let unknown = PriorReport {
         is_improper: distribution.measure == MeasureKind::Improper,
-        plausible: plausible(prior, distribution).unwrap_or_default(),
-    }
+        ..PriorReport::of(site.support)
+    };
+    known(prior, distribution, unknown.clone()).unwrap_or(unknown)
 }
 
-/// Returns the smallest and the largest plausible value of each element, or a single pair if all elements
-/// have the same limits.
-fn plausible(prior: &SitePrior, distribution: &Instance) -> Option<Vec<(f64, f64)>> {
+/// Adds the moments and the plausible values to a report. Returns `None` if they are not known.
+fn known(prior: &SitePrior, distribution: &Instance, report: PriorReport) -> Option<PriorReport> {
     let size = distribution.value.shape.static_sizes()?.iter().product::<usize>();
     if size == 0 || size > ELEMENTS || !prior.arguments.params.is_empty() {
         return None;
@@ -58,10 +60,26 @@ fn plausible(prior: &SitePrior, distribution: &Instance) -> Option<Vec<(f64, f64
     };
     let low = search.end(&mean, &each(&sd, |sd| -sd))?;
     let high = search.end(&mean, &sd)?;
-    let mut ends: Vec<(f64, f64)> = low.data.into_iter().zip(high.data).collect();
-    let is_same = ends.windows(2).all(|pair| pair[0] == pair[1]);
-    ends.truncate(if is_same { 1 } else { size });
-    Some(ends)
+    Some(PriorReport {
+        is_normal: report.support == Support::Real && search.is_normal(&mean, &sd),
+        moments: pairs(&mean, &sd),
+        plausible: pairs(&low, &high),
+        ..report
+    })
+}
+
+/// Returns one pair of numbers for each element, or a single pair if all elements have the same one.
+fn pairs(left: &Tensor, right: &Tensor) -> Vec<(f64, f64)> {
+    let mut all: Vec<(f64, f64)> = left
+        .data
+        .iter()
+        .copied()
+        .zip(right.data.iter().copied())
+        .collect();
+    if all.windows(2).all(|pair| pair[0] == pair[1]) {
+        all.truncate(1);
+    }
+    all
 }
 
 /// Searches for the values where a log density has dropped to `least`.
@@ -112,6 +130,18 @@ impl Search<'_> {
             }
         }
         Some(ends)
+    }
+
+    /// Returns whether every element has a normal distribution. The log density of a normal distribution is `z^2 / 2` below its
+    /// maximum at `z` standard deviations from the mean.
+    fn is_normal(&self, mean: &Tensor, sd: &Tensor) -> bool {
+        [-4.0, -2.0, -1.0, 1.0, 2.0, 4.0].into_iter().all(|z| {
+            let at = add(mean, &each(sd, |sd| z * sd));
+            let expected = each(&self.least, |least| least + DROP - 0.5 * z * z);
+            let found = log_density(self.density, self.arguments, &at);
+            let is_near = |(found, expected): (&f64, &f64)| (found - expected).abs() < NORMAL;
+            found.is_some_and(|found| found.data.iter().zip(&expected.data).all(is_near))
+        })
     }
 
     /// Returns whether the log density has dropped below `least`, element by element.

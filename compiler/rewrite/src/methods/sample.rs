@@ -256,7 +256,7 @@ fn is_centred(plan: &SitePlan<'_>, plans: &[SitePlan<'_>]) -> bool {
     plans.iter().any(is_unknown)
 }
 
-fn moves(plan: &SitePlan<'_>) -> bool {
+pub(super) fn moves(plan: &SitePlan<'_>) -> bool {
     let starts = plan.posterior.params.iter().map(|param| &param.start);
     starts
         .into_iter()
@@ -423,6 +423,7 @@ impl Task<'_> {
             name: name.to_string(),
             shape: derived.ty(*value).shape.clone(),
             family: "derived".to_owned(),
+            is_fixed: false,
             is_point: false,
             has_deviation: false,
             is_factorised: false,
@@ -449,14 +450,16 @@ impl Task<'_> {
             Support::Simplex => "as the log ratios of its elements to the last one",
             Support::Ordered => "as its first element and the logarithms of the gaps",
         };
-        let (family, sentence) = match moves(plan) {
-            true => ("sampled", format!("{scale}, {shape}")),
-            false => ("fixed", "keeps its value".to_owned()),
+        let is_fixed = !moves(plan);
+        let (family, sentence) = match is_fixed {
+            true => ("fixed", "keeps its value".to_owned()),
+            false => ("sampled", format!("{scale}, {shape}")),
         };
         SiteReport {
             name: plan.site.name.to_string(),
             shape: plan.site.ty.shape.clone(),
             family: family.to_owned(),
+            is_fixed,
             is_point: false,
             has_deviation: false,
             is_factorised: false,

@@ -2,6 +2,7 @@
 
 use super::plan::{SitePlan, scale_of, state_name, state_type};
 use super::plausible;
+use super::sample::moves;
 use crate::constrain::Scale;
 use crate::diagnostics::NoState;
 use crate::kl::{KlChoice, is_point};
@@ -220,6 +221,7 @@ pub fn reports(plans: &[SitePlan<'_>], choices: &[KlChoice], likelihood: &[Strin
             name: site.name.to_string(),
             shape: site.ty.shape.clone(),
             family: plan.posterior.family.name.to_string(),
+            is_fixed: is_point(plan.posterior) && !moves(plan),
             is_point: is_point(plan.posterior),
             has_deviation: has_deviation(&plan.posterior.family),
             is_factorised: is_factorised(&plan.posterior.family),

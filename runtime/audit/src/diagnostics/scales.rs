@@ -53,10 +53,10 @@ pub(super) static CORRELATED: Code = Code {
     id: "E0674",
     title: "a factorised family ignores the correlation of coefficients",
     explain: "If columns of a linear predictor are correlated, their coefficients are correlated in the posterior. A variational \
-              family with independent elements cannot represent this correlation, so the standard deviations of the coefficients \
-              are too small. The number in the message is the square root of the variance inflation factor. bnnc computes it from \
-              the columns, from normal priors with known scales, and from an estimate of the noise. The number is exact for a \
-              Normal likelihood. The means are not affected.\n\n\
+              family with independent elements cannot represent that, so the standard deviations of the coefficients come out \
+              too small. The number in the message is the square root of the variance inflation factor, which bnnc computes from \
+              the columns, from the standard deviations of the priors, and from an estimate of the noise. It is exact for normal \
+              priors and a Normal likelihood. The means are not affected.\n\n\
               Wrong: `k + p * height + q * weight` and `k, p, q ~ Normal()`, with heights and weights that rise together.\n\n\
               Right: use one family for the coefficients, `p, q ~ FullRankNormal()`, or use `nuts`.",
 };

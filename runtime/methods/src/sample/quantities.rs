@@ -109,7 +109,7 @@ pub fn quantities(
     context: &Context,
 ) -> Result<Vec<Quantity>, Stop> {
     let mut sites = Sites::new(infer, sampled, dataset, context)?;
-    let moves = |site: &usize| infer.reports[*site].family != "fixed";
+    let moves = |site: &usize| !infer.reports[*site].is_fixed;
     let wanted: Vec<usize> = (0..infer.reports.len()).filter(moves).collect();
     let Some(sampling) = infer.sampling() else {
         return Ok(Vec::new());

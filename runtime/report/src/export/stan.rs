@@ -16,7 +16,7 @@ const COLUMNS: usize = 1 << 14;
 /// Returns the number of elements of all sampled sites if it is too large for Stan CSV.
 pub fn too_long(infer: &InferenceBlock) -> Option<usize> {
     infer.sampling()?;
-    let drawn = infer.reports.iter().filter(|site| site.family != "fixed");
+    let drawn = infer.reports.iter().filter(|site| !site.is_fixed);
     let sizes = drawn.map(|site| site.shape.resolve(&Sizes::default()).iter().product::<usize>());
     Some(sizes.sum()).filter(|elements| *elements > COLUMNS)
 }

@@ -57,9 +57,7 @@ pub fn wrong_iterates(
 /// Returns the states of an inference that contain the non-centred form of a site instead of its value.
 fn noise(infer: &InferenceBlock) -> impl Iterator<Item = String> {
     let noncentred = infer.work.part().noncentred();
-    noncentred
-        .iter()
-        .map(|site| format!("{}/loc", infer.reports[*site].name))
+    noncentred.iter().map(|site| infer.reports[*site].location())
 }
 
 /// Returns the number of elements of a state.
