@@ -42,6 +42,9 @@ struct Coefficient {
 /// The terms of a sum: each coefficient with the formula of its factor, or with `None` if the factor does not have a formula.
 type Terms = Vec<(Coefficient, Option<ColumnFormula>)>;
 
+/// The terms of a sum whose factors all have formulas: each coefficient with its column.
+type KnownTerms = Vec<(Coefficient, ColumnFormula)>;
+
 /// The error of an analysis that reached one of its limits, or that needs an unknown size.
 struct TooLong;
 
@@ -401,7 +404,7 @@ impl Linear<'_> {
         let mixed = selected.into_iter().filter(|(_, by)| by.len() > 1);
         self.left_out.extend(mixed.map(|(site, _)| site.clone()));
         let mut uses: HashMap<Coefficient, usize> = HashMap::new();
-        let kept: Vec<(Vec<(Coefficient, ColumnFormula)>, Option<PredictorLink>)> = sums
+        let kept: Vec<(KnownTerms, Option<PredictorLink>)> = sums
             .into_iter()
             .map(|(terms, link)| {
                 let kept = terms
