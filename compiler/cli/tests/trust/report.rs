@@ -681,23 +681,30 @@ infer fit = {method}(Tail, d)"
     }
 }
 
-/// The diagnostics of chains cover the norm of a layer's weights, so the individual weights do not have summaries.
+/// The diagnostics of chains cover the norm of a layer's weights. The table still shows small layers: a
+/// single value like any other, more values as ranges.
 #[test]
-fn a_single_value_without_a_summary_is_listed_in_the_singular() {
+fn weights_of_small_layers_are_summarised_under_samplers() {
     let rows: String = (0..20).map(|at| format!("{},{}\n", at % 7, at % 5)).collect();
     let trial = Trial::new().file("d.csv", format!("x,y\n{rows}")).program(
         "data d = csv(\"d.csv\") { target = y, standardise = [inputs, target] }
 model M(x: real) -> y: real {
+  h = Dense(16)
   o = Dense(1)
-  y ~ Normal(o([x])[0], 1)
+  y ~ Normal(o(tanh(h([x])))[0], 1)
 }
 infer fit = nuts(M, d) { chains = 2, warmup = 50, draws = 50 }",
     );
     let output = trial.bnnc("run", &[]);
+    let line = |name: &str| {
+        let mut lines = output.stdout.lines().map(str::trim_start);
+        lines.find(|line| line.starts_with(name)).unwrap_or_default()
+    };
+    let biases = line("h.b ");
     assert!(
-        output.stdout.contains(" 1 value, not summarised"),
-        "{}",
-        output.stdout
+        biases.contains("16 values: mean ") && biases.contains(", sd "),
+        "{biases}"
     );
-    assert!(!output.stdout.contains(" 1 values"), "{}", output.stdout);
+    assert_eq!(line("o.b[0]").split_whitespace().count(), 5, "{}", output.stdout);
+    assert!(!output.stdout.contains("not summarised"), "{}", output.stdout);
 }

@@ -123,14 +123,9 @@ fn left_out(infer: &InferenceBlock, outcome: &InferenceOutcome, width: usize) ->
     let missing: Vec<&SiteReport> = wanted.filter(|site| !is_shown(site)).collect();
     let line = |site: &&SiteReport| {
         let sizes = site.shape.resolve(&Sizes::default());
-        let noun = if sizes.iter().product::<usize>() == 1 {
-            "value"
-        } else {
-            "values"
-        };
         let sizes: Vec<String> = sizes.iter().map(usize::to_string).collect();
         format!(
-            "  {:<width$} {} {noun}, not summarised\n",
+            "  {:<width$} {} values, not summarised\n",
             site.name,
             sizes.join(" x ")
         )
