@@ -4,14 +4,13 @@
 //! larger than random variation could cause.
 
 use crate::diagnostics::results as codes;
+use crate::variation::Variation;
 use bnnc_abi::manifest::{InferenceBlock, Output, OutputKind};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::support::Support;
 use bnnc_core::context::{Context, Stop};
 use bnnc_core::diagnostics::bound;
 use bnnc_core::diagnostics::{Unpredicted, unpredicted_output};
-use bnnc_core::predict::Predictor;
-use bnnc_core::states::StateValues;
 use bnnc_data::write::ResultColumn;
 use bnnc_data::{Dataset, Rows};
 use bnnc_inference::outcome::InferenceOutcome;
@@ -254,15 +253,14 @@ pub fn unbounded(
     if !values.map(|value| value.abs()).any(|value| value > MOVED) {
         return Ok(None);
     }
-    let mut predictor = Predictor::new(infer, &dataset.train, dataset, 1, context)?;
-    let mut likelihood = |factor: f64| -> Result<f64, Stop> {
-        let mut scaled: StateValues = (**point).clone();
-        for state in &states {
-            let values = scaled.entry(state.clone()).or_default();
-            values.iter_mut().for_each(|value| *value *= factor);
-        }
-        predictor.set_parameters(&scaled)?;
-        Ok(predictor.log_likelihood()?)
+    let mut variation = Variation::new(infer, found, dataset, context)?;
+    let mut likelihood = |factor: f64| {
+        variation.log_likelihood(|point| {
+            for state in &states {
+                let values = point.entry(state.clone()).or_default();
+                values.iter_mut().for_each(|value| *value *= factor);
+            }
+        })
     };
     let [near, far, farthest] = [likelihood(1.0)?, likelihood(10.0)?, likelihood(100.0)?];
     let rises = far >= near && farthest >= far;

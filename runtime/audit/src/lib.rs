@@ -21,6 +21,7 @@ mod relation;
 pub mod scales;
 mod separation;
 mod targets;
+mod variation;
 
 use crate::diagnostics::data as codes;
 use bnnc_abi::data::{DataSpec, Elements, Test};

@@ -1,12 +1,12 @@
 //! Checks for maxima that exist only because of very wide priors, as in a logistic regression whose inputs separate the classes.
 
 use crate::diagnostics::results as codes;
+use crate::variation::Variation;
 use bnnc_abi::manifest::{InferenceBlock, SiteReport};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::shape::Sizes;
 use bnnc_base::support::Support;
 use bnnc_core::context::{Context, Stop};
-use bnnc_core::predict::Predictor;
 use bnnc_core::states::StateValues;
 use bnnc_data::Dataset;
 use bnnc_inference::posterior::Posterior;
@@ -73,42 +73,9 @@ pub fn separated(
     if directions.is_empty() {
         return Ok(None);
     }
-    let mut predictor = Predictor::new(infer, &dataset.train, dataset, 1, context)?;
-    let mut likelihood = |elements: &[&Element<'_>], factor: f64| -> Result<f64, Stop> {
-        let mut scaled: StateValues = (**point).clone();
-        for element in elements {
-            let values = scaled.entry(element.state.clone()).or_default();
-            values[element.at] *= factor;
-        }
-        predictor.set_parameters(&scaled)?;
-        Ok(predictor.log_likelihood()?)
-    };
-    let here = likelihood(&[], 1.0)?;
+    let mut variation = Variation::new(infer, found, dataset, context)?;
     for elements in directions {
-        let mut last = here;
-        let mut first_rise = 0.0;
-        let mut rises = true;
-        for factor in FACTORS {
-            let next = likelihood(&elements, factor)?;
-            if factor == FACTORS[0] {
-                first_rise = next - here;
-                rises = next > last;
-            } else {
-                rises = next >= last;
-            }
-            if !rises {
-                break;
-            }
-            last = next;
-        }
-        // Coefficients near zero, as at the start of a training run, rise more at each later factor.
-        if !rises || last - here >= LEFT || first_rise < 0.5 * (last - here) {
-            continue;
-        }
-        let beside = likelihood(&elements, 1.0 + STEP)? + likelihood(&elements, 1.0 - STEP)?;
-        let curvature = (2.0 * here - beside) / STEP.powi(2);
-        let of_priors: f64 = elements.iter().map(|element| element.curvature).sum();
-        if curvature > CURVED * of_priors {
+        if is_separated(&mut variation, &elements)? {
             let name = |element: &&Element<'_>| {
                 let shape = element.site.shape.resolve(&Sizes::default());
                 infer.names.element(&element.site.name, &shape, element.at)
@@ -118,6 +85,40 @@ pub fn separated(
         }
     }
     Ok(None)
+}
+
+/// Returns whether the likelihood rises with every factor on the elements, comes close to its limit at the first one, and has a curvature at the
+/// estimate that the priors hardly contribute to.
+fn is_separated(variation: &mut Variation<'_>, elements: &[&Element<'_>]) -> Result<bool, Stop> {
+    let mut likelihood = |factor: f64| {
+        variation.log_likelihood(|point| {
+            for element in elements {
+                let values = point.entry(element.state.clone()).or_default();
+                values[element.at] *= factor;
+            }
+        })
+    };
+    let here = likelihood(1.0)?;
+    let first = likelihood(FACTORS[0])?;
+    if first <= here {
+        return Ok(false);
+    }
+    let mut last = first;
+    for factor in &FACTORS[1..] {
+        let next = likelihood(*factor)?;
+        if next < last {
+            return Ok(false);
+        }
+        last = next;
+    }
+    // Coefficients near zero, as at the start of a training run, rise more at each later factor.
+    if last - here >= LEFT || first - here < 0.5 * (last - here) {
+        return Ok(false);
+    }
+    let beside = likelihood(1.0 + STEP)? + likelihood(1.0 - STEP)?;
+    let curvature = (2.0 * here - beside) / STEP.powi(2);
+    let of_priors: f64 = elements.iter().map(|element| element.curvature).sum();
+    Ok(curvature > CURVED * of_priors)
 }
 
 /// Returns the elements of the coefficients on the reals whose priors are known.

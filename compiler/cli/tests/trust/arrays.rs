@@ -34,6 +34,13 @@ fn bytes(shape: &[usize], values: impl Iterator<Item = u8>) -> Vec<u8> {
     npy("|u1", shape, values.collect())
 }
 
+/// Returns the warnings of a program that reads the inputs and the targets of the training rows and of the test rows from four files.
+fn warnings(program: &str, arrays: [Vec<u8>; 4]) -> String {
+    let files = ["x.npy", "y.npy", "tx.npy", "ty.npy"].into_iter().zip(arrays);
+    let trial = files.fold(Trial::new(), |trial, (name, array)| trial.file(name, array));
+    trial.program(program).bnnc("run", &[]).stderr
+}
+
 /// Returns the warnings of a run. `rows` and `tested` list the numbers of the examples among the training and the test rows. An example consists of 18
 /// real columns and a real target.
 fn of_columns(rows: &[usize], tested: &[usize]) -> String {
@@ -51,12 +58,10 @@ fn of_columns(rows: &[usize], tested: &[usize]) -> String {
           y ~ Normal(sum(w * x), s)
         }
         infer fit = map(M, d) { epochs = 2 }";
-    let trial = Trial::new()
-        .file("x.npy", inputs(rows))
-        .file("y.npy", targets(rows))
-        .file("tx.npy", inputs(tested))
-        .file("ty.npy", targets(tested));
-    trial.program(program).bnnc("run", &[]).stderr
+    warnings(
+        program,
+        [inputs(rows), targets(rows), inputs(tested), targets(tested)],
+    )
 }
 
 /// Returns the warnings of a run. An example is an image of 6 by 6 bytes with one of two classes.
@@ -73,12 +78,10 @@ fn of_images(rows: &[usize], tested: &[usize]) -> String {
           y ~ Categorical(logits = w @ flatten(x))
         }
         infer fit = map(M, d) { epochs = 2 }";
-    let trial = Trial::new()
-        .file("x.npy", inputs(rows))
-        .file("y.npy", targets(rows))
-        .file("tx.npy", inputs(tested))
-        .file("ty.npy", targets(tested));
-    trial.program(program).bnnc("run", &[]).stderr
+    warnings(
+        program,
+        [inputs(rows), targets(rows), inputs(tested), targets(tested)],
+    )
 }
 
 /// Copies are reported however many of them each row has.

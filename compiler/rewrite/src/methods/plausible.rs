@@ -95,8 +95,8 @@ impl Search<'_> {
         let mut inside = mean.clone();
         let mut width = step.clone();
         let mut is_bounded = vec![false; mean.data.len()];
-        // After 40 doublings, the search is beyond 10^12 standard deviations. If the density has
-        // not dropped by then, there is no limit on the plausible values in this direction.
+        // After 40 doublings, the search is beyond 10^12 standard deviations. A density that has not
+        // dropped by then is treated as one that never drops: all values in this direction are plausible.
         for _ in 0..40 {
             let next = add(&inside, &width);
             let falls = self.falls(&next)?;

@@ -1,0 +1,43 @@
+//! The likelihood of a point estimate after some of its values have been changed.
+
+use bnnc_abi::manifest::InferenceBlock;
+use bnnc_core::context::{Context, Stop};
+use bnnc_core::predict::Predictor;
+use bnnc_core::states::StateValues;
+use bnnc_data::Dataset;
+use bnnc_inference::posterior::Posterior;
+
+/// The training rows, and a point estimate whose values can be changed.
+pub struct Variation<'a> {
+    predictor: Predictor,
+    point: &'a StateValues,
+}
+
+impl<'a> Variation<'a> {
+    /// Prepares the likelihood of the training rows.
+    ///
+    /// # Errors
+    /// Fails if there is too little memory.
+    pub fn new(
+        infer: &InferenceBlock,
+        found: &'a dyn Posterior,
+        dataset: &Dataset,
+        context: &Context,
+    ) -> Result<Variation<'a>, Stop> {
+        Ok(Variation {
+            predictor: Predictor::new(infer, &dataset.train, dataset, 1, context)?,
+            point: found.point(),
+        })
+    }
+
+    /// Returns the log likelihood of the training rows, in nats, at the point that `change` makes from the estimate.
+    ///
+    /// # Errors
+    /// Fails if the user interrupts the run.
+    pub fn log_likelihood(&mut self, change: impl FnOnce(&mut StateValues)) -> Result<f64, Stop> {
+        let mut changed = self.point.clone();
+        change(&mut changed);
+        self.predictor.set_parameters(&changed)?;
+        Ok(self.predictor.log_likelihood()?)
+    }
+}
