@@ -108,7 +108,7 @@ fn plain(function: &Function, value: Value) -> Value {
     }
 }
 
-/// Returns the name of a parameter if the value is this parameter or one of its elements.
+/// If the value is a parameter or an element of one, returns the name of that parameter.
 fn site(function: &Function, value: Value) -> Option<Arc<str>> {
     let value = plain(function, value);
     if is(function, value, &[&ops::gather::GATHER, &ops::slice::SLICE]) {

@@ -1,4 +1,5 @@
-//! Checks that a method supports the running means of its model, and that fixed networks have the means of their training.
+//! Checks that a method supports the running means in its model, and that each fixed network has the running means from
+//! its training.
 
 use crate::compilation::Compilation;
 use crate::diagnostics::running::{UntakenMean, no_running_means, rows_apart, untaken_mean};

@@ -112,7 +112,7 @@ functions! {
     repeat(x: Term, axes: Axes) = &ops::broadcast::BROADCAST, [x], [AttrTerm::Shape, AttrTerm::Axes(axes)];
     /// A permutation of axes.
     transpose(x: Term, axes: impl Into<Axes>) = &ops::transpose::TRANSPOSE, [x], [AttrTerm::Axes(axes.into())];
-    /// The elements of `x` in the shape with the given sizes.
+    /// The elements of `x`, reshaped to the given sizes.
     reshape(x: Term, sizes: &[usize]) = &ops::reshape::RESHAPE, [x], [Attr::Shape(Shape::fixed(sizes))];
     /// The elements of `x` in another shape. In a pattern, the result may have any shape. In a
     /// replacement, the result has the shape of the replaced call.

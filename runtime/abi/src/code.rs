@@ -70,8 +70,8 @@ pub trait KernelCode: Send + Sync {
 pub struct Object {
     /// The object file; empty if the kernels are linked into an executable or compiled for a device.
     pub bytes: Vec<u8>,
-    /// The extensions that the processor needs, such as `avx2`. The names are the names of
-    /// `std::arch`.
+    /// The extensions that the processor needs, such as `avx2`. The names are those that
+    /// `std::arch` uses.
     pub features: Vec<String>,
     /// The kernels of the plan, in order.
     pub kernels: Vec<ObjectKernel>,

@@ -115,7 +115,8 @@ impl Diagnostic {
         )
     }
 
-    /// Builds an error in a data file. `row` and `column` are counted as in [`Place::File`].
+    /// Builds the error that reports a problem in a data file. `row` and `column` are counted as in
+    /// [`Place::File`].
     pub fn data(
         code: &'static Code,
         path: impl Into<PathBuf>,

@@ -1,5 +1,5 @@
-//! Codes that several crates raise, and the codes of limits. A limit prevents the run of a valid program, because bnnc or the machine
-//! does not provide something.
+//! Codes that several crates raise, and the codes of limits. A limit stops a valid program from running, because the program needs
+//! something that bnnc or the machine does not provide.
 
 use crate::diagnostic::{Code, Diagnostic};
 
@@ -52,9 +52,9 @@ pub static NOT_IN_BUILD: Code = Code {
     explain: "Some parts of bnnc are cargo features, so that a build can leave them out: the method `collapsed`, and the \
               code that runs programs on an NVIDIA GPU (`cuda`). The message names the feature that is missing. Build bnnc \
               and its runtime with this feature, then build your executables (`bnnc build`) again.\n\n\
-              Wrong: `infer f = collapsed(M, d)`, with a `bnnc` of `cargo build --release --no-default-features`.\n\n\
-              Right: the same with a `bnnc` of `cargo build --release -p bnnc -p bnnc-runner --no-default-features \
-              --features collapsed`.",
+              Wrong: `infer f = collapsed(M, d)`, with a `bnnc` built by `cargo build --release --no-default-features`.\n\n\
+              Right: the same program, with a `bnnc` built by `cargo build --release -p bnnc -p bnnc-runner --no-default-features --features \
+              collapsed`.",
 };
 
 /// Returns the error that `part` is missing because the cargo feature `feature` is off.

@@ -60,7 +60,8 @@ fn element(at: usize, spec: &DataSpec, entries: &[InputEntry], preparation: &Pre
     format!("{}{scores}{scale}", entries[entry].text)
 }
 
-/// Returns the mean and the standard deviation of each call of `zscore` in the input whose text is `name`.
+/// For each call of `zscore` in the input expression `name`, returns the mean and the standard deviation
+/// that the call uses.
 pub fn scores<'a>(
     name: &str,
     spec: &DataSpec,

@@ -10,8 +10,9 @@ const CODE: usize = 8;
 
 /// The number of bytes counted for a level in addition to its text, which is stored twice. Each of the
 /// two copies has a header of the allocator of at most 32 bytes. The list of levels takes 24 bytes per
-/// level, doubled because it grows. The map takes 33 bytes per slot; while it grows, its old and its
-/// new slots are three times its size, and seven of eight old slots are in use.
+/// level. These count twice, because a list that grows may double its capacity. The map takes 33 bytes
+/// per slot; while it grows, its old and its new slots are three times its size, and seven of eight
+/// old slots are in use.
 const LEVEL: usize = 2 * 32 + 2 * 24 + 3 * 33 * 8 / 7;
 
 /// Replaces strings by integer codes.

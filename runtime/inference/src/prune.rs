@@ -156,7 +156,7 @@ fn element(ratios: &Ratios, (site, at): Weight) -> f64 {
     ratios[site as usize].1[at as usize]
 }
 
-/// Returns all weights from the lowest ratio to the highest. Weights with equal ratios keep their order.
+/// Returns all weights in ascending order of their ratio. Weights with equal ratios keep their order.
 fn ranked(ratios: &Ratios) -> Vec<Weight> {
     let of_site = |(site, (_, values)): (usize, &(String, Vec<f64>))| {
         (0..values.len() as u32).map(move |at| (site as u32, at))

@@ -70,7 +70,7 @@ fn is_held(infer: &InferenceBlock, site: &SiteReport) -> bool {
     part.is_some_and(|laplace| laplace.weights.iter().all(|weights| weights.site != site.name))
 }
 
-/// Returns the summaries of those sites whose elements are among the diagnosed quantities of chains.
+/// Returns the summaries of the sites whose elements have chain diagnostics.
 pub fn of_draws(infer: &InferenceBlock, quantities: &[Quantity]) -> Vec<SiteSummary> {
     let of_site = |(at, site): (usize, &SiteReport)| {
         let elements = quantities

@@ -6,8 +6,9 @@
 //! `unsent` are always current. If the buffer is not stale, the host's bytes outside `unsent` are
 //! current. A run makes a buffer stale, because it may write every buffer except inputs and
 //! constants. A change of sizes also makes a buffer stale, because it exposes bytes that were never
-//! read back. Inputs and constants are never stale, because only the host writes them. There is one
-//! exception: inputs or constants that the device copied rows or another machine's bytes into.
+//! read back. Inputs and constants are never stale, because only the host writes them. The
+//! exceptions are inputs or constants into which the device itself has copied rows or the bytes of
+//! another machine.
 
 use crate::arena::ALIGN;
 use bnnc_abi::accelerator::{CachedRows, CopiedRanges, DeviceSession};

@@ -126,8 +126,8 @@ impl Roots {
         self.by_eigenvalues(root).ok_or(RootError::NoConvergence { row })
     }
 
-    /// Copies a matrix. Each element becomes the mean of the elements in the two triangles. These elements differ by
-    /// rounding errors.
+    /// Copies a matrix. Each element becomes the mean of itself and its mirror image in the other triangle. These
+    /// elements differ by rounding errors.
     fn symmetrise(&mut self, matrix: &[f64]) {
         let n = self.size;
         for i in 0..n {

@@ -82,7 +82,8 @@ impl ChainNoise {
         self.fill(ChainNoise::coordinates(purpose, iteration), out);
     }
 
-    /// Fills a slice with the independent standard normal numbers of a trial step before an iteration.
+    /// Fills a slice with independent standard normal numbers for a trial step that precedes an
+    /// iteration.
     pub fn trial_normals(self, iteration: u64, trial: TrialStep, out: &mut [f64]) {
         self.fill(ChainNoise::trial_coordinates(iteration, trial), out);
     }

@@ -304,8 +304,8 @@ mod tests {
             panic!("the loss falls");
         };
         // The noise of a loss has the variance 25. A median of 10 losses has 0.14 times this
-        // variance. The line is fitted to 20 medians over a time of 0.2, so its slope has a
-        // standard error of 7.
+        // variance. The line is fitted to 20 medians, which cover 0.2 of the training. The standard
+        // error of its slope is therefore 7.
         assert!((fall - 100.0).abs() < 35.0, "{fall}");
         let flat = history(5.0, |_| 400.0);
         assert_eq!(unfinished(&flat, CONSTANT, size(3, 100)), None);

@@ -169,7 +169,7 @@ fn diverged(infer: &InferenceBlock, fitted: &TrainingResult, rows: usize) -> Opt
 
 /// Returns the most serious doubt about a training run. Convergence is not tested if the user or
 /// the validation rows stopped the training. After early stopping, convergence is still tested if
-/// the training should have reached its optimum.
+/// the training was expected to reach its optimum.
 pub fn doubt<'a>(infer: &InferenceBlock, fitted: &'a TrainingResult, rows: usize) -> Option<Doubt<'a>> {
     let options = &infer.training()?.options;
     // If every parameter of a family is fixed, the losses are only noise.

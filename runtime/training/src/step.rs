@@ -133,7 +133,7 @@ impl<'a> Stepper<'a> {
             terms.rate,
             terms.rows as f64 / batch.len() as f64,
             terms.kl_weight,
-            // The loss is a sum over all rows, the option the norm for one row.
+            // The loss is a sum over all rows, whereas the option limits the norm for a single row.
             self.train.options.clip.unwrap_or(f64::INFINITY) * terms.rows as f64,
         ];
         for (port, value) in self.inputs.iter().zip(inputs) {

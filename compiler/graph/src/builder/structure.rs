@@ -130,7 +130,7 @@ operations! {
     softmax(x: Value, axis: usize) = ops::softmax::SOFTMAX, [x], [Attr::Int(axis as i64)];
     /// The logarithm of `softmax`.
     log_softmax(x: Value, axis: usize) = ops::log_softmax::LOG_SOFTMAX, [x], [Attr::Int(axis as i64)];
-    /// A new last axis with size `dim`. The element along this axis is 1 at the position `index`, and 0 at all other positions.
+    /// A new last axis with size `dim`. Along this axis, the element at the position `index` is 1, and all others are 0.
     one_hot(index: Value, dim: Dim) = ops::one_hot::ONE_HOT, [index], [Attr::Dim(dim)];
     /// Random numbers of a stream. Each triple of coordinates `(draw, example, step)` has its own array of this shape.
     noise(kind: NoiseKind, site: &str, coordinates: [Value; 3], shape: &Shape) = ops::noise::NOISE, coordinates,

@@ -35,8 +35,8 @@ pub static UNUSED_POSITION: Code = Code {
     id: "E0265",
     title: "positions that no row selects",
     explain: "`index(k)` counts positions from 0. If the size is given, or the classes of an output are numbers, bnnc uses the integers of \
-              the column as positions. Here a position below the largest one never occurs, usually because the column counts from 1. The \
-              parameter at this position then keeps its prior, or training rows of this class do not exist.\n\n\
+              the column as positions. Here a position below the largest one never occurs, usually because the column counts from 1. The parameter \
+              at this position keeps its prior; for an output, this class has no training rows.\n\n\
               ```\nmodel M(x: real) -> grade: index(k) { .. }   // grades are 1, 2, 3: `k` is 4\n\
               model M(x: real) -> grade: index(3) { .. }   // right, with grades 0, 1, 2 in the file\n```\n\n\
               If the size `J` of an input `g: index(J)` is not given elsewhere, the input has one position per distinct \

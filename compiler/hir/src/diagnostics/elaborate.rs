@@ -118,6 +118,6 @@ pub static TOO_LARGE: Code = Code {
     title: "a family that is too large",
     explain: "The size of a joint family grows with the number of elements that it covers. The size of a full covariance grows with the \
               square of this number. The message states the memory that one parameter would take.\n\n\
-              Wrong: `h1.*, h2.* ~ FullRankNormal()` over 300000 weights, which is 360 GB.\n\n\
+              Wrong: `h1.*, h2.* ~ FullRankNormal()` over 300000 weights: the covariance alone takes 360 GB.\n\n\
               Right: `h1.*, h2.* ~ LowRankNormal(rank = 5)`, or `FullRankNormal` for the last layer only.",
 };

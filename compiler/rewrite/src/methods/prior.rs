@@ -123,8 +123,8 @@ fn drawn(builder: &mut Builder, scope: &Scope, prior: &SitePrior, coordinates: [
         }
         (None, Some(sampler)) => {
             let tries = Dim::Fixed(TRIES);
-            // Sites do not use the example coordinate of the noise, so this coordinate can count
-            // the draws for a value.
+            // The noise of a site does not depend on the row, so the coordinate that otherwise
+            // holds the row holds the number of the attempt.
             let mapped: Vec<bool> = (0..arguments.len() + 3)
                 .map(|at| at == arguments.len() + 1)
                 .collect();

@@ -18,7 +18,8 @@ use std::ops::Range;
 /// Computes the primitive `contraction`.
 ///
 /// # Safety
-/// `buffers` must hold the addresses of `a`, `b` and `c`, with all elements that `ints` address, and `c` must overlap neither `a` nor `b`.
+/// `buffers` must hold the addresses of `a`, `b` and `c`. Every element that the offsets in `ints` refer to must lie within these buffers,
+/// and `c` must not overlap `a` or `b`.
 pub unsafe fn contraction(pool: &Pool, precision: Precision, buffers: &[*mut u8], ints: &[i64]) {
     // SAFETY: the caller's promise.
     unsafe { contraction_at(Level::detect(), pool, precision, buffers, ints) }

@@ -7,7 +7,8 @@ const ENDS: [f64; 2] = [1e-4, 1e4];
 /// The number of factors on the grid. Their logarithms are equally spaced.
 const POINTS: usize = 21;
 
-/// The number of evaluations after the grid. These evaluations refine the best factor of the grid between its two neighbours.
+/// The number of evaluations after the grid. These evaluations refine the best factor on the grid by a search between the two
+/// neighbouring grid points.
 const REFINEMENTS: usize = 12;
 
 /// One over the golden ratio.

@@ -65,8 +65,8 @@ pub struct GaussianFacts {
     /// The number of rows whose second derivative with respect to the outputs had negative
     /// eigenvalues. These eigenvalues were set to zero.
     pub clipped: usize,
-    /// The increase of the log posterior from the centre to the maximum, as the Gaussian predicts
-    /// it. `None` if the slope is not known.
+    /// The increase of the log posterior from the centre to the maximum that the Gaussian predicts.
+    /// `None` if the slope is not known.
     pub rise: Option<f64>,
     /// The predicted increase of the log density that the Gaussian approximates, from the centre to
     /// its maximum. The increase is present only if the prior factors or the temperature differ

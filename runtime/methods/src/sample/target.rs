@@ -306,9 +306,8 @@ impl<'a> DensityMachines<'a> {
     }
 
     /// Returns the log density at a position, and writes its gradient. The density and its gradient
-    /// are computed from all rows. If one call cannot take all rows, they are computed from the
-    /// largest number of rows that it can take. If one run evaluates several positions, all of them
-    /// are set to this position.
+    /// are computed from all rows. If one call cannot take all rows, it takes as many as possible.
+    /// If one run evaluates several positions, all of them are set to this position.
     ///
     /// # Errors
     /// Fails only if the machine has a bug.

@@ -6,7 +6,7 @@ use bnnc_abi::data::{DataSpec, Schema};
 use bnnc_base::diagnostic::Diagnostic;
 
 /// Reports a wrong column for the single output of a model. If the data item does not name a
-/// target, the output is bound to the last column, although another column has the name of the
+/// target, the output is bound to the last column, even if another column has the same name as the
 /// output.
 pub fn displaced(model: &ModelItem, spec: &DataSpec, schema: &Schema) -> Option<Diagnostic> {
     let ([output], None, Some(target)) = (model.outputs.as_slice(), &spec.target, &schema.target) else {

@@ -245,8 +245,8 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
         (b.select(is_upper, below, above), distance)
     }
 
-    /// Integrates the distance from the end by the trapezoidal rule between the coordinates `from`
-    /// and `to`, and returns the mean distance.
+    /// Returns the mean distance from the end over the coordinates `from` to `to`, integrated by
+    /// the trapezoidal rule.
     fn mean_distance(&mut self, search: &Search, [from, to]: [Value; 2]) -> Value {
         let (ty, inside) = (self.value.clone(), search.inside);
         let integral = |with_distance: bool| {

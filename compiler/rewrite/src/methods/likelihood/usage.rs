@@ -49,7 +49,7 @@ impl VaryingSite {
 /// Returns how the likelihood uses a site. The site is the parameter `param` of the row function.
 ///
 /// # Errors
-/// Returns a use of the site that the estimator `way` does not support.
+/// Returns an error if the site is used in a way that the estimator `way` does not support.
 pub fn usage(
     row: &Function,
     users: &[Vec<Value>],

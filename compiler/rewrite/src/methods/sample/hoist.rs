@@ -35,7 +35,7 @@ const WORTH: u64 = 4;
 /// Without hoisting, such a value is computed only once per evaluation, and not once per row.
 const SHARED_WORTH: u64 = 1 << 12;
 
-/// The hoisted values of a row may have this number of elements more than the data of the row. The
+/// The hoisted values of a row may have at most this many more elements than the row's data. The
 /// limit depends on the size of the data, because hoisted values often replace the data.
 const SPARE: u64 = 64;
 
