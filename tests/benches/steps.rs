@@ -1,8 +1,8 @@
-//! A benchmark of training steps on one thread. The benchmark prints a Markdown table that compares
-//! the code of `cranelift` with the code of `mlir`, and the compile times of both. Run it with
-//! `BNNC_MLIR_WORKER=WORKER cargo bench -p bnnc-tests --bench steps [-- PROGRAM.bnn ...]`. Without
-//! arguments, it measures the programs of `examples`. The measurements of the two backends
-//! alternate in one process, so that other work on the machine affects both.
+//! A benchmark of training steps on one thread. The benchmark prints a Markdown table of the time
+//! of a step and the compile time. Run it with `cargo bench -p bnnc-tests --bench steps [--
+//! PROGRAM.bnn ...]`. Without arguments, it measures the programs of `examples`. If the variable
+//! `BNNC_MLIR_WORKER` names a worker, the table also has the backend `mlir`. The measurements of the
+//! two backends then alternate in one process, so that other work on the machine affects both.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use bnnc_core::states::start;
@@ -12,7 +12,6 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-const BACKENDS: [&str; 2] = ["cranelift", "mlir"];
 /// The duration of one measurement.
 const SPAN: Duration = Duration::from_millis(20);
 /// The number of measurements. The shortest time counts, because other work on the machine can only
@@ -55,25 +54,33 @@ impl<'a> Subject<'a> {
     }
 }
 
-fn row(path: &Path) -> Option<String> {
-    let programs = BACKENDS.map(|backend| compile::file(path, &compile::options(backend, None)));
+/// The backends that this machine can measure.
+fn backends() -> Vec<&'static str> {
+    let mlir = std::env::var_os("BNNC_MLIR_WORKER").map(|_| "mlir");
+    ["cranelift"].into_iter().chain(mlir).collect()
+}
+
+fn row(path: &Path, backends: &[&str]) -> Option<String> {
+    let programs: Vec<Compiled> = backends
+        .iter()
+        .map(|backend| compile::file(path, &compile::options(backend, None)))
+        .collect();
     let mut subjects: Vec<Subject<'_>> = programs.iter().filter_map(Subject::new).collect();
     let batch = subjects.first()?.batch;
-    let mut best = [f64::INFINITY; 2];
+    let mut best = vec![f64::INFINITY; subjects.len()];
     for _ in 0..ROUNDS {
         for (subject, best) in subjects.iter_mut().zip(&mut best) {
             *best = best.min(subject.time());
         }
     }
     let examples = bnnc_tests::root().join("examples");
-    let [cranelift, mlir] = best.map(|seconds| seconds * 1e6);
-    Some(format!(
-        "| {} | {batch} | {cranelift:.1} | {mlir:.1} | {:.2} | {:.3} | {:.2} |",
-        path.strip_prefix(&examples).unwrap_or(path).display(),
-        cranelift / mlir,
-        programs[0].code_seconds,
-        programs[1].code_seconds,
-    ))
+    let program = path.strip_prefix(&examples).unwrap_or(path).display();
+    let mut row = format!("| {program} | {batch} |");
+    for (seconds, compiled) in best.iter().zip(&programs) {
+        let (step, compile) = (seconds * 1e6, compiled.code_seconds);
+        row += &format!(" {step:.1} | {compile:.3} |");
+    }
+    Some(row)
 }
 
 fn main() {
@@ -85,12 +92,15 @@ fn main() {
     if programs.is_empty() {
         programs = compile::examples();
     }
-    println!(
-        "| program | rows | cranelift, us | mlir, us | cranelift / mlir | compiled by cranelift, s | by mlir, s |"
-    );
-    println!("|---|{}", "---:|".repeat(6));
+    let backends = backends();
+    let titles = backends
+        .iter()
+        .map(|backend| format!(" {backend}, us | compiled by {backend}, s |"))
+        .collect::<String>();
+    println!("| program | rows |{titles}");
+    println!("|---|{}", "---:|".repeat(1 + 2 * backends.len()));
     for program in programs {
-        if let Some(row) = row(&program) {
+        if let Some(row) = row(&program, &backends) {
             println!("{row}");
         }
     }
