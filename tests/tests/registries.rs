@@ -152,8 +152,11 @@ fn codes() -> Vec<Declared> {
     for member in members() {
         for file in under(&format!("{}/src", member.folder), &["rs"]) {
             let mut name = "";
-            for line in file.text.lines().map(str::trim) {
-                if let Some((before, _)) = line.split_once(": Code = ") {
+            let code = file.text.lines().map(str::trim);
+            for line in code.filter(|line| !line.starts_with("//")) {
+                // The macro `codes!` declares a code in one line: `NAME = "E0405", "the title":`.
+                let of_list = line.split_once(" = \"").filter(|_| line.ends_with("\":"));
+                if let Some((before, _)) = line.split_once(": Code = ").or(of_list) {
                     name = before.rsplit(' ').next().unwrap_or_default();
                 }
                 // In the checker's macro `code!`, the name stands on one line and the code on the
@@ -164,7 +167,9 @@ fn codes() -> Vec<Declared> {
                 if line.ends_with(',') && line.starts_with(|first: char| first.is_ascii_uppercase()) {
                     name = line.trim_end_matches(',');
                 }
-                if let Some(rest) = line.split_once("id: \"").map(|(_, rest)| rest).or(of_macro)
+                let of_list = of_list.map(|(_, rest)| rest);
+                let of_struct = line.split_once("id: \"").map(|(_, rest)| rest);
+                if let Some(rest) = of_struct.or(of_macro).or(of_list)
                     && let Some(id) = rest.split('"').next().filter(|id| is_code(id))
                 {
                     found.push(Declared {

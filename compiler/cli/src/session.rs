@@ -152,7 +152,6 @@ pub fn read_sources(
 /// Returns every diagnostic code of this build, sorted.
 pub fn all_codes() -> Vec<&'static bnnc_base::diagnostic::Code> {
     let mut all = diagnostics::all();
-    all.extend(bnnc_base::diagnostics::CODES);
     all.extend(bnnc_data::CODES);
     all.extend(bnnc_run::codes::all());
     all.extend(bnnc_core::diagnostics::of_sampling());

@@ -181,9 +181,6 @@ pub static NO_SECOND_DERIVATIVE: Code = Code {
 };
 
 static OWN: &[&Code] = &[
-    &bnnc_base::diagnostics::NOT_IN_BUILD,
-    &NO_MAXIMUM,
-    &NO_SUBNETWORK,
     &NO_SECOND_DERIVATIVE,
     &USELESS_OUTLIERS,
     &crate::methods::iterates::diagnostics::NO_ITERATES,
@@ -198,9 +195,7 @@ static OWN: &[&Code] = &[
     &NO_REWRITE,
     &NO_VALIDATION,
     &BAD_COMMAND,
-    &BAD_SETTING,
     &NO_BACKEND,
-    &NO_INFER,
     &stages::BAD_TEXT,
     &NO_STAGE,
     &running::NO_RUNNING_MEANS,
@@ -219,6 +214,8 @@ static OWN: &[&Code] = &[
 /// Returns every code that this crate and the crates below it can raise, sorted.
 pub fn all() -> Vec<&'static Code> {
     let lists = [
+        bnnc_base::diagnostics::CODES,
+        bnnc_abi::diagnostics::CODES,
         bnnc_grammar::diagnostics::CODES,
         bnnc_hir::diagnostics::CODES,
         bnnc_hir::diagnostics::ELABORATE,

@@ -1,21 +1,18 @@
 //! Diagnostics of the options that `bnnc` and built executables share.
 
-use bnnc_base::diagnostic::{Code, Diagnostic};
+use bnnc_base::codes;
+use bnnc_base::diagnostic::Diagnostic;
 
-/// An option of the command line that cannot be parsed.
-pub static BAD_SETTING: Code = Code {
-    id: "E0601",
-    title: "bad setting",
-    explain: "`--set` needs `ITEM.KEY=VALUE`: the name of an `infer` or `data` item, one of its options, and a value as it \
-              would be written in the file.\n\n```\nbnnc model.bnn --set radial.epochs=10 --set yacht.split=7\n```",
-};
+codes! {
+    /// An option of the command line that cannot be parsed.
+    pub BAD_SETTING = "E0601", "bad setting":
+        "`--set` needs `ITEM.KEY=VALUE`: the name of an `infer` or `data` item, one of its options, and a value as it \
+         would be written in the file.\n\n```\nbnnc model.bnn --set radial.epochs=10 --set yacht.split=7\n```";
 
-/// A name on the command line that is not the name of an inference block.
-pub static NO_INFER: Code = Code {
-    id: "E0603",
-    title: "no such inference",
-    explain: "`--only` and `--infer` need the names of `infer` items of the program.",
-};
+    /// A name on the command line that is not the name of an inference block.
+    pub NO_INFER = "E0603", "no such inference":
+        "`--only` and `--infer` need the names of `infer` items of the program.";
+}
 
 /// Returns the diagnostic for a `--set` that is not `ITEM.KEY=VALUE`.
 pub fn no_setting(word: &str) -> Diagnostic {

@@ -19,6 +19,34 @@ pub struct Code {
     pub explain: &'static str,
 }
 
+/// Declares the codes of a module, each with its identifier, title and explanation, and `CODES`, the
+/// list of them.
+///
+/// ```
+/// bnnc_base::codes! {
+///     /// A file without rows.
+///     pub NO_ROWS = "E0405", "a file has no rows":
+///         "A table needs at least one row below its header.";
+/// }
+/// assert_eq!(CODES[0].id, "E0405");
+/// ```
+#[macro_export]
+macro_rules! codes {
+    ($($(#[$about:meta])* $shown:vis $name:ident = $id:literal, $title:literal: $explain:literal;)+) => {
+        /// The codes that this module declares, sorted by their identifiers.
+        pub static CODES: &[&$crate::diagnostic::Code] = &[$(&$name),+];
+
+        $(
+            $(#[$about])*
+            $shown static $name: $crate::diagnostic::Code = $crate::diagnostic::Code {
+                id: $id,
+                title: $title,
+                explain: $explain,
+            };
+        )+
+    };
+}
+
 /// The severity of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {

@@ -3,57 +3,45 @@
 use bnnc_abi::artefact::BundleError;
 use bnnc_abi::diagnostics::BAD_SETTING;
 use bnnc_abi::method::MethodDef;
-use bnnc_base::diagnostic::{Code, Diagnostic, FaultyInput, Place};
+use bnnc_base::codes;
+use bnnc_base::diagnostic::{Diagnostic, FaultyInput, Place};
 use std::path::Path;
 
-/// All codes of this crate, sorted.
-pub static CODES: &[&Code] = &[&NO_PROGRAM, &OTHER_DATA, &OTHER_PROCESSOR, &DECIDED];
+codes! {
+    /// An executable does not contain a program.
+    NO_PROGRAM = "E0630", "no program to run":
+        "An executable of `bnnc build` holds a compiled program: either linked into it, or appended to the bytes of `bnnc-runner`. This \
+         executable may not hold a program. It may have been cut off or changed later. For example, `strip` removes appended bytes. Or \
+         its runtime and its program come from different builds of bnnc.\n\n\
+         Wrong: `bnnc-runner --seed 1`, a runtime without a program.\n\n\
+         Right: `bnnc build model.bnn -o model`, then `./model --seed 1`. After an update of bnnc, build `bnnc-runner` \
+         again too: `cargo build --release -p bnnc -p bnnc-runner`.";
 
-/// An executable does not contain a program.
-static NO_PROGRAM: Code = Code {
-    id: "E0630",
-    title: "no program to run",
-    explain: "An executable of `bnnc build` holds a compiled program: either linked into it, or appended to the bytes of `bnnc-runner`. This \
-              executable may not hold a program. It may have been cut off or changed later. For example, `strip` removes appended bytes. Or \
-              its runtime and its program come from different builds of bnnc.\n\n\
-              Wrong: `bnnc-runner --seed 1`, a runtime without a program.\n\n\
-              Right: `bnnc build model.bnn -o model`, then `./model --seed 1`. After an update of bnnc, build `bnnc-runner` \
-              again too: `cargo build --release -p bnnc -p bnnc-runner`.",
-};
+    /// The data differ from the data that the program was compiled for.
+    OTHER_DATA = "E0631", "data that differ from those of the build":
+        "A program is compiled for the sizes that its data had at the build: the number of inputs, the shapes of arrays, the number of \
+         classes or levels, and whether columns are numbers, integers or text. The number of rows may differ, except if the model takes \
+         all rows as one sequence or has a parameter per row.\n\n\
+         Wrong: `./model --data d=other.csv` where `other.csv` has an additional column.\n\n\
+         Right: build again for these data: `bnnc build model.bnn --data d=other.csv -o model`.";
 
-/// The data differ from the data that the program was compiled for.
-static OTHER_DATA: Code = Code {
-    id: "E0631",
-    title: "data that differ from those of the build",
-    explain: "A program is compiled for the sizes that its data had at the build: the number of inputs, the shapes of arrays, the number of \
-              classes or levels, and whether columns are numbers, integers or text. The number of rows may differ, except if the model takes \
-              all rows as one sequence or has a parameter per row.\n\n\
-              Wrong: `./model --data d=other.csv` where `other.csv` has an additional column.\n\n\
-              Right: build again for these data: `bnnc build model.bnn --data d=other.csv -o model`.",
-};
+    /// The processor lacks instruction set extensions that the code uses.
+    OTHER_PROCESSOR = "E0632", "another processor":
+        "`bnnc build` makes code for the processor of this machine, and uses every extension of this processor, such as AVX2 and FMA. An \
+         executable runs only on processors with all these extensions; the message names the \
+         missing ones.\n\n\
+         Build on the oldest machine that the executable has to run on.";
 
-/// The processor lacks instruction set extensions that the code uses.
-static OTHER_PROCESSOR: Code = Code {
-    id: "E0632",
-    title: "another processor",
-    explain: "`bnnc build` makes code for the processor of this machine, and uses every extension of this processor, such as AVX2 and FMA. An \
-              executable runs only on processors with all these extensions; the message names the \
-              missing ones.\n\n\
-              Build on the oldest machine that the executable has to run on.",
-};
-
-/// An option of the command line was fixed when the executable was built.
-static DECIDED: Code = Code {
-    id: "E0633",
-    title: "an option that is fixed at build time",
-    explain: "A built executable has the options of `bnnc run` that do not need a compiler: data files, seed, output, resumption, threads, \
-              memory and the choice of inferences. `--set` can change an option of an inference if the value is a number and does not affect \
-              the compiled code, for example `epochs`, `batch`, `draws` or `chains`. `bnnc build` fixes all other options: options that change the \
-              compiled code, the options of data, and values that only the compiler reads (words, names of inferences, optimisers, schedules).\n\n\
-              Wrong: `./model --precision f64`, `./model --set fit.optimiser=Adam(1e-2)`.\n\n\
-              Right: `bnnc build model.bnn --precision f64 --set 'fit.optimiser=Adam(1e-2)' -o model`, then `./model --set \
-              fit.epochs=10`.",
-};
+    /// An option of the command line was fixed when the executable was built.
+    DECIDED = "E0633", "an option that is fixed at build time":
+        "A built executable has the options of `bnnc run` that do not need a compiler: data files, seed, output, resumption, threads, \
+         memory and the choice of inferences. `--set` can change an option of an inference if the value is a number and does not affect \
+         the compiled code, as for `epochs`, `batch`, `draws` and `chains`. `bnnc build` fixes all other options: options that change the \
+         compiled code, the options of data, and values that only the compiler reads (words, names of inferences, optimisers, schedules).\n\n\
+         Wrong: `./model --precision f64`, `./model --set fit.optimiser=Adam(1e-2)`.\n\n\
+         Right: `bnnc build model.bnn --precision f64 --set 'fit.optimiser=Adam(1e-2)' -o model`, then `./model --set \
+         fit.epochs=10`.";
+}
 
 /// An error: a program cannot be read from an executable.
 pub fn no_program(executable: &Path, problem: &BundleError) -> Diagnostic {

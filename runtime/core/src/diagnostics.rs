@@ -1,6 +1,7 @@
 //! The diagnostics of a run, one function per diagnostic.
 
 pub mod bound;
+mod codes;
 mod curvature;
 mod export;
 mod folder;
@@ -10,6 +11,11 @@ mod size;
 use bnnc_abi::sampling::ChainOptions;
 use bnnc_base::diagnostic::{Code, Diagnostic, FaultyInput, Place, Severity};
 use bnnc_base::number::rounded;
+pub use codes::TOO_LITTLE_MEMORY;
+use codes::{
+    ANOTHER_RUN, CANNOT_WRITE, CHECKPOINT_DAMAGED, FOLDER_IN_USE, NO_ROWS, NO_START, NO_START_FILE,
+    NOT_A_RUN, NOTHING_FOUND, NOTHING_TO_RESUME, TOO_MANY_FILES, TRAINING_DIVERGED, WHOLE_ARRAYS,
+};
 pub use curvature::{average, milder, narrow_parameter};
 pub use export::no_stan_csv;
 pub use folder::{
@@ -20,81 +26,15 @@ pub use posterior::{no_joint, no_variances};
 pub use size::size;
 use std::path::Path;
 
-/// All codes of this crate, sorted.
-pub static CODES: &[&Code] = &[
-    &TRAINING_DIVERGED,
-    &TOO_LITTLE_MEMORY,
-    &CANNOT_WRITE,
-    &NOT_A_RUN,
-    &NO_ROWS,
-    &WHOLE_ARRAYS,
-    &NO_START,
-    &TOO_MANY_FILES,
-    &CHECKPOINT_DAMAGED,
-    &ANOTHER_RUN,
-    &FOLDER_IN_USE,
-    &NOTHING_TO_RESUME,
-    &folder::HOLDS_ANOTHER_RUN,
-    &folder::FOREIGN_FILES,
-    &folder::DAMAGED_PART,
-    &folder::OTHER_LIBRARY,
-    &folder::NO_PREDICTIONS,
-    &NO_START_FILE,
-    &posterior::NO_JOINT,
-    &NOTHING_FOUND,
-    &bound::AT_BOUND,
-    &export::NO_STAN_CSV,
-    &curvature::NARROW_PARAMETER,
+/// The codes of this crate, one list for each module.
+pub static CODES: &[&[&Code]] = &[
+    bound::CODES,
+    codes::CODES,
+    curvature::CODES,
+    export::CODES,
+    folder::CODES,
+    posterior::CODES,
 ];
-
-static TRAINING_DIVERGED: Code = Code {
-    id: "E0501",
-    title: "training diverged",
-    explain: "The loss became infinite or not a number. The usual causes are a learning rate that is too large, inputs that \
-              are not standardised (`standardise = [inputs, target]`), or a likelihood whose scale can reach zero (add a \
-              small constant: `softplus(s) + 1e-3`).",
-};
-
-/// A run needs more memory than the limit allows.
-pub static TOO_LITTLE_MEMORY: Code = Code {
-    id: "E0502",
-    title: "the run would not fit in memory",
-    explain: "Before a run allocates anything, bnnc predicts its memory from the program's buffers. This run would need more \
-              than the limit given by `--max-memory`. Reduce `batch`, `samples` or `predictive_draws`. Alternatively, use `--only`: the results of \
-              other inferences are then not kept. The process itself and the compiler take about 20 MiB. The prediction does not include them. For \
-              `bnnc predict` with `--joint` or `--slopes` the limit is the free \
-              memory: predict fewer rows at once.",
-};
-
-static CANNOT_WRITE: Code = Code {
-    id: "E0503",
-    title: "cannot write a result",
-    explain: "A file of the output folder (`--out`) could not be written. Results are written under a temporary name and \
-              renamed, so an earlier result is not damaged.",
-};
-
-static NOT_A_RUN: Code = Code {
-    id: "E0504",
-    title: "not the folder of a run",
-    explain: "`bnnc predict` needs a folder that `bnnc run --out` wrote. It reads `manifest.json`, `posterior.safetensors` \
-              and `program.json` there. Early versions of bnnc did not write `manifest.json`: repeat such runs.",
-};
-
-static NO_ROWS: Code = Code {
-    id: "E0505",
-    title: "no rows to train on",
-    explain: "After the test rows and the validation rows are removed, the set of training rows is empty.",
-};
-
-static WHOLE_ARRAYS: Code = Code {
-    id: "E0553",
-    title: "no predictions for new rows: the model takes whole arrays",
-    explain: "`bnnc predict` makes one prediction for each row of a table. That is impossible if the predictions need an \
-              array that all examples share. Examples are an input `x: real[n]` of a model without inputs per example, and an output that another \
-              output depends on. The run does not store such arrays.\n\n\
-              Right: use inputs per example (`model M()(x: real) -> y: real`), or start a new run on the new arrays. The new run writes their \
-              predictions to `predictions.csv`.",
-};
 
 /// Predictions for new rows cannot be made, because the inputs of the model are whole arrays and
 /// not rows.
@@ -104,62 +44,6 @@ pub fn whole_arrays(infer: &str, array: &str) -> Diagnostic {
     );
     error(&WHOLE_ARRAYS, FaultyInput::Program, text).help("run again with the new arrays")
 }
-
-/// A run should resume from a checkpoint, but this checkpoint is damaged.
-static CHECKPOINT_DAMAGED: Code = Code {
-    id: "E0510",
-    title: "a checkpoint is damaged",
-    explain: "A file of the folder `checkpoint` in the output folder is truncated, changed or missing, or belongs to another \
-              chain or run. A run that is killed, even while it writes, leaves a complete checkpoint, so something else must \
-              have changed the file. Run with `--out DIR` instead of `--resume DIR` to start again.",
-};
-
-/// The folder belongs to a run with other settings or data.
-static ANOTHER_RUN: Code = Code {
-    id: "E0511",
-    title: "the folder belongs to a different run",
-    explain: "`--resume DIR` continues a run, with the same results as without the interruption. That requires the same \
-              program, options, seed, precision, backend, data files and version of bnnc. The message lists the differences. \
-              Only the number of draws may grow (`--set INFER.draws=2000`): the chains then continue from their last state. \
-              To start again and replace the earlier run, write `--out DIR --overwrite` instead of `--resume DIR`.",
-};
-
-/// Two runs would write to the same folder.
-static FOLDER_IN_USE: Code = Code {
-    id: "E0512",
-    title: "another run is writing into this folder",
-    explain: "A run locks its output folder until it ends, so that two runs never write the same files. Wait for that run, stop it, or choose another folder.",
-};
-
-/// The folder does not contain a run that could be resumed.
-static NOTHING_TO_RESUME: Code = Code {
-    id: "E0513",
-    title: "there is nothing to resume",
-    explain: "The folder given with `--resume` does not hold a checkpoint: the earlier run ended before its first checkpoint, or the name of \
-              the folder is wrong. The run starts from the beginning, so that one command can both start and continue a run.",
-};
-
-static NO_START: Code = Code {
-    id: "E0506",
-    title: "no starting point with a finite density",
-    explain: "A chain needs a starting point where the log density and its gradient are finite. Random starts lie within `jitter` of zero \
-              (or of `start`) on the unconstrained scale. In every attempt, the density was not finite. The usual causes are a likelihood \
-              that is zero (data outside its support), a scale that overflows, and inputs that are not standardised.\
-              \n\nRight: `infer fit = nuts(Model, data) { start = map, jitter = 0.1 }` after an \
-              `infer map = map(Model, \
-              data)`.",
-};
-
-/// An inference block cannot start from a file.
-static NO_START_FILE: Code = Code {
-    id: "E0530",
-    title: "a file that an inference cannot start from",
-    explain: "`start = safetensors(\"FILE\")` reads one tensor for each parameter of the model. The tensor has the name of the parameter, \
-              such as `hidden.w`, and is in double, single or half precision. It has the shape that the model declares, and its values are \
-              on the declared scale: the values of a `positive` parameter are positive. The file needs a tensor for every parameter that the \
-              inference estimates, and must not contain others. The `posterior.safetensors` of a run with `map` can be read too: it holds \
-              unconstrained values, which are used unchanged.",
-};
 
 /// Returns whether a diagnostic is about the convergence of chains. With `--strict`, such warnings
 /// make the run fail.
@@ -171,21 +55,6 @@ pub fn is_of_sampling(diagnostic: &Diagnostic) -> bool {
 pub fn of_sampling() -> &'static [&'static Code] {
     bnnc_mcmc::diagnostics::CODES
 }
-
-static TOO_MANY_FILES: Code = Code {
-    id: "E0508",
-    title: "a batch with fewer rows than there are files",
-    explain: "If the data are in several files, every batch of the penalty method takes rows of each file. The loss differences of each file are computed separately, and \
-              only their sums and variances are combined.\n\nWrong: `batch = 2` with three files.\n\nRight: \
-              `batch = 30`, which takes ten rows of each file if the files have equally many rows.",
-};
-
-static NOTHING_FOUND: Code = Code {
-    id: "E0549",
-    title: "a start from an inference that was not run on the split",
-    explain: "`start = NAME` starts from the result of the inference `NAME` on the same split of the data. An inference on data with fewer \
-              splits does not have a result for the later splits.\n\nRight: run both on the same data, or on data with the same number of splits.",
-};
 
 /// Returns an error about a run. The error does not refer to a place in a file.
 pub fn error(code: &'static Code, fault: FaultyInput, message: String) -> Diagnostic {

@@ -1,84 +1,67 @@
 //! The diagnostics of comparisons, and of settings that all inference methods have.
 
 use bnnc_abi::metrics::ComparedMetric;
-use bnnc_base::diagnostic::{Code, Diagnostic};
+use bnnc_base::codes;
+use bnnc_base::diagnostic::Diagnostic;
 use bnnc_core::diagnostics::{data_warning, warning};
 
-/// All codes of this file, in sorted order.
-pub static CODES: &[&Code] = &[
-    &NOT_COMPUTED,
-    &OTHER_OBSERVATIONS,
-    &HELD,
-    &NO_SPREAD,
-    &OTHER_ROWS,
-    &FEW_PREDICTIVE_DRAWS,
-];
+codes! {
+    /// The code for a metric of a comparison that was not computed.
+    pub NOT_COMPUTED = "E0567", "a metric that was not computed":
+        "The predictions of the inference lack a quantity that a metric of the comparison needs. For example, if the \
+         first elements of a series are given, only the other elements have predictions. `elpd_loo` needs at least two \
+         rows, and draws that differ.\n\n\
+         Wrong: `compare fit by elpd_loo` where all families of the posterior are `Point`, so that all draws are \
+         equal.\n\n\
+         Right: `compare fit by log_likelihood` on test rows.";
 
-/// The code for a metric of a comparison that was not computed.
-pub static NOT_COMPUTED: Code = Code {
-    id: "E0567",
-    title: "a metric that was not computed",
-    explain: "The predictions of the inference lack a quantity that a metric of the comparison needs. For example, if the \
-              first elements of a series are given, only the other elements have predictions. `elpd_loo` needs at least two \
-              rows, and draws that differ.\n\n\
-              Wrong: `compare fit by elpd_loo` where all families of the posterior are `Point`, so that all draws are \
-              equal.\n\n\
-              Right: `compare fit by log_likelihood` on test rows.",
-};
+    /// The code for inference blocks that did not observe the same values.
+    pub OTHER_OBSERVATIONS = "E0568", "inferences on different observations":
+        "`elpd_loo` is a sum over observations. A difference is meaningful only if both inferences observed the same \
+         values in the same rows. The observations differ if only one target is transformed (`target = log(y)`), or if \
+         the training rows differ.\n\n\
+         Wrong: `compare a, b by elpd_loo` with `target = y` in the data of `a` and `target = log(y)` in the data of \
+         `b`.\n\n\
+         Right: the same data item for both.";
 
-/// The code for inference blocks that did not observe the same values.
-pub static OTHER_OBSERVATIONS: Code = Code {
-    id: "E0568",
-    title: "inferences on different observations",
-    explain: "`elpd_loo` is a sum over observations. A difference is meaningful only if both inferences observed the same \
-              values in the same rows. The observations differ if only one target is transformed (`target = log(y)`), or if \
-              the training rows differ.\n\n\
-              Wrong: `compare a, b by elpd_loo` with `target = y` in the data of `a` and `target = log(y)` in the data of \
-              `b`.\n\n\
-              Right: the same data item for both.",
-};
+    /// The code for leave-one-out estimates of an inference block that has point estimates of some parameters.
+    pub HELD = "E0571", "leave-one-out estimates with parameters fitted to all rows":
+        "`elpd_loo` needs the posterior without each row. To estimate it, bnnc weights the draws of the posterior that was fitted to all rows. \
+         Some parameters, such as the noise level of a `laplace` inference, have the same value in all draws. They keep the value that fits \
+         all rows best, including the row that is left out. Weighting \
+         the draws cannot remove the influence of that row. The estimate is too high by about one nat for each such \
+         number that the data determine.\n\n\
+         Wrong: `compare a, b by elpd_loo` where `b` is `laplace` under a learned `sigma`, and `a` is `nuts`.\n\n\
+         Right: use `nuts` or `vi`, whose posterior includes `sigma`, or compare the `log_likelihood` of test rows (`test = fraction(0.2)`).";
 
-/// The code for a table with metrics that are computed on different rows or from different targets.
-pub static OTHER_ROWS: Code = Code {
-    id: "E0577",
-    title: "metrics of different observations",
-    explain: "Metrics can only be compared if they score the same values in the same rows. For example, the `rmse` of `y` \
-              and the `rmse` of `log(y)` have different units, and their mean `log_likelihood` per row differs by the mean \
-              of `log(y)`. Some test rows are easier to predict than others. The test rows of `fraction(0.3)` are drawn for \
-              each data item, so that two data items of one file have different test rows. The log density of a real output \
-              and the log probability of a count or a class cannot be compared either, even if the column holds \
-              integers.\n\n\
-              Wrong: `compare a, b by rmse` with `test = fraction(0.3)` in the data items of both.\n\n\
-              Right: use one data item. Each model chooses its inputs by their names (`model A(age: real)`, `model B(age: real, city: index(J))`). \
-              Alternatively, write `test = splits(\"splits.json\")` in both data items.",
-};
+    /// The code for draws that hardly differ: the likelihood of each row is nearly the same under all draws.
+    pub NO_SPREAD = "E0572", "leave-one-out estimates from draws without spread":
+        "If each row is left out in turn, the log likelihood of the rows falls. The amount of this fall is the effective number of parameters, \
+         `p_loo`. `p_loo` is about the number of parameters that the data determine. Here `p_loo` is below \
+         a twentieth of the number of parameters whose posteriors are narrower than their priors. The likelihood of \
+         each row is then nearly the same under every draw: the approximation is much narrower than the posterior, and \
+         `elpd_loo` is the log likelihood of rows that were fitted.\n\n\
+         Wrong: `compare a by elpd_loo` where `a` is `swag` with batches of all rows, or with a learning rate that \
+         falls to zero.\n\n\
+         Right: `nuts`, `laplace` or `vi`, or `swag` with small batches at a constant rate.";
 
-/// The code for leave-one-out estimates of an inference block that has point estimates of some parameters.
-pub static HELD: Code = Code {
-    id: "E0571",
-    title: "leave-one-out estimates with parameters fitted to all rows",
-    explain: "`elpd_loo` needs the posterior without each row. To estimate it, bnnc weights the draws of the posterior that was fitted to all rows. \
-              Some parameters, such as the noise level of a `laplace` inference, have the same value in all draws. They keep the value that fits \
-              all rows best, including the row that is left out. Weighting \
-              the draws cannot remove the influence of that row. The estimate is too high by about one nat for each such \
-              number that the data determine.\n\n\
-              Wrong: `compare a, b by elpd_loo` where `b` is `laplace` under a learned `sigma`, and `a` is `nuts`.\n\n\
-              Right: use `nuts` or `vi`, whose posterior includes `sigma`, or compare the `log_likelihood` of test rows (`test = fraction(0.2)`).",
-};
+    /// The code for a table with metrics that are computed on different rows or from different targets.
+    pub OTHER_ROWS = "E0577", "metrics of different observations":
+        "Metrics can only be compared if they score the same values in the same rows. For example, the `rmse` of `y` \
+         and the `rmse` of `log(y)` have different units, and their mean `log_likelihood` per row differs by the mean \
+         of `log(y)`. Some test rows are easier to predict than others. The test rows of `fraction(0.3)` are drawn for \
+         each data item, so that two data items of one file have different test rows. The log density of a real output \
+         and the log probability of a count or a class cannot be compared either, even if the column holds \
+         integers.\n\n\
+         Wrong: `compare a, b by rmse` with `test = fraction(0.3)` in the data items of both.\n\n\
+         Right: use one data item. Each model chooses its inputs by their names (`model A(age: real)`, `model B(age: real, city: index(J))`). \
+         Alternatively, write `test = splits(\"splits.json\")` in both data items.";
 
-/// The code for draws that hardly differ: the likelihood of each row is nearly the same under all draws.
-pub static NO_SPREAD: Code = Code {
-    id: "E0572",
-    title: "leave-one-out estimates from draws without spread",
-    explain: "If each row is left out in turn, the log likelihood of the rows falls. The amount of this fall is the effective number of parameters, \
-              `p_loo`. `p_loo` is about the number of parameters that the data determine. Here `p_loo` is below \
-              a twentieth of the number of parameters whose posteriors are narrower than their priors. The likelihood of \
-              each row is then nearly the same under every draw: the approximation is much narrower than the posterior, and \
-              `elpd_loo` is the log likelihood of rows that were fitted.\n\n\
-              Wrong: `compare a by elpd_loo` where `a` is `swag` with batches of all rows, or with a learning rate that \
-              falls to zero.\n\n\
-              Right: `nuts`, `laplace` or `vi`, or `swag` with small batches at a constant rate.",
-};
+    FEW_PREDICTIVE_DRAWS = "E0581", "too few draws for the quantiles":
+        "The 5 % and 95 % quantiles of predictions, and the coverage and CRPS that follow from them, are estimated from `predictive_draws` draws. With fewer \
+         than 20 draws, the outermost quantiles are the smallest and the largest draw, and the interval between them contains less than 90 % of the \
+         distribution.\n\nWrong: `predictive_draws = 10`.\n\nRight: `predictive_draws = 100` or more.";
+}
 
 /// Returns a warning about an inference block with leave-one-out estimates: some of its parameters are fixed at values that were fitted to
 /// all rows. `names` and `count` describe these parameters.
@@ -141,14 +124,6 @@ pub fn other_observations(infer: &str, best: &str) -> Diagnostic {
         format!("`{infer}` and `{best}` observed different values, so their `elpd_loo` cannot be compared");
     warning(&OTHER_OBSERVATIONS, text).help("compare inferences on the same rows with the same target")
 }
-
-static FEW_PREDICTIVE_DRAWS: Code = Code {
-    id: "E0581",
-    title: "too few draws for the quantiles",
-    explain: "The 5 % and 95 % quantiles of predictions, and the coverage and CRPS that follow from them, are estimated from `predictive_draws` draws. With fewer \
-              than 20 draws, the outermost quantiles are the smallest and the largest draw, and the interval between them contains less than 90 % of the \
-              distribution.\n\nWrong: `predictive_draws = 10`.\n\nRight: `predictive_draws = 100` or more.",
-};
 
 /// Returns the warning that quantiles are estimated from too few draws.
 pub fn few_predictive_draws(infer: &str, draws: usize) -> Diagnostic {

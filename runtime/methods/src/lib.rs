@@ -32,17 +32,14 @@ pub fn of<'a>(infer: &'a InferenceBlock) -> Box<dyn Method + 'a> {
     }
 }
 
-/// Returns the codes of the diagnostics of all methods.
-pub fn codes() -> impl Iterator<Item = &'static Code> {
-    const LISTS: &[&[&Code]] = &[
-        #[cfg(feature = "collapsed")]
-        collapsed::diagnostics::CODES,
-        iterates::diagnostics::CODES,
-        laplace::diagnostics::CODES,
-        sample::diagnostics::CODES,
-    ];
-    LISTS.iter().copied().flatten().copied()
-}
+/// The codes of the diagnostics of all methods, one list for each method.
+pub static CODES: &[&[&Code]] = &[
+    #[cfg(feature = "collapsed")]
+    collapsed::diagnostics::CODES,
+    iterates::diagnostics::CODES,
+    laplace::diagnostics::CODES,
+    sample::diagnostics::CODES,
+];
 
 /// The name prefixes of the tensors in a run folder that are not states.
 pub const PREFIXES: &[&str] = &[

@@ -1,171 +1,123 @@
 //! Diagnostics about data: leaks, copied rows, and columns that do not contain measurements.
 
-use bnnc_base::diagnostic::{Code, Diagnostic};
+use bnnc_base::codes;
+use bnnc_base::diagnostic::Diagnostic;
 use bnnc_core::diagnostics::data_warning;
 
-pub(super) static NOTHING_TO_LEARN: Code = Code {
-    id: "E0554",
-    title: "a target without variation",
-    explain: "All training rows have the same target, or some classes of the output never occur in the training rows. From such data, the \
-              model cannot learn differences between these values, and predictions for them come from the prior alone.\n\n\
-              Wrong: `-> y: index(5)` where `y` is 0, 1 or 2 in all training rows, or a file that was filtered to one class.\n\nRight: declare only \
-              the classes that occur, with `-> y: index(3)`, or add training rows of the missing classes.",
-};
+codes! {
+    pub(super) NOTHING_TO_LEARN = "E0554", "a target without variation":
+        "All training rows have the same target, or some classes of the output never occur in the training rows. From such data, the \
+         model cannot learn differences between these values, and predictions for them come from the prior alone.\n\n\
+         Wrong: `-> y: index(5)` where `y` is 0, 1 or 2 in all training rows, or a file that was filtered to one class.\n\nRight: declare only \
+         the classes that occur, with `-> y: index(3)`, or add training rows of the missing classes.";
 
-pub(super) static UNTRAINED_LEVEL: Code = Code {
-    id: "E0575",
-    title: "a level without training rows",
-    explain: "A test row selects an element that no training row selects. The size of the axis is fixed by the program. The posterior of the parameters of this \
-              element is their prior.\n\nWrong: `month: index(12)` where the training rows are of January to June and the test rows of July.\n\nRight: training rows of every level that is tested.",
-};
+    pub(super) LEAK = "E0555", "an input that determines the target":
+        "bnnc reports three relations. First, one input (or its logarithm) is an exact linear function of the target (or its logarithm) \
+         in all training rows. Second, the target is a linear function of inputs up to rounding: 0.1 % of its standard deviation. \
+         Third, the levels of an input correspond one to one to the classes, with at least 10 rows for each class: the input is a code \
+         of the class. Such a column is usually the target itself, the target in other units, or a value that was computed from the \
+         target. A model with this input learns only this relation. It cannot predict the target of a row if the column of this row is not \
+         known yet.\n\n\
+         Wrong: `inputs = [celsius, fahrenheit], target = celsius`.\n\n\
+         Right: `inputs` without the columns that are made from the target.";
 
-pub(super) static LEAK: Code = Code {
-    id: "E0555",
-    title: "an input that determines the target",
-    explain: "bnnc reports three relations. First, one input (or its logarithm) is an exact linear function of the target (or its logarithm) \
-              in all training rows. Second, the target is a linear function of inputs up to rounding: 0.1 % of its standard deviation. \
-              Third, the levels of an input correspond one to one to the classes, with at least 10 rows for each class: the input is a code \
-              of the class. Such a column is usually the target itself, the target in other units, or a value that was computed from the \
-              target. A model with this input learns only this relation. It cannot predict the target of a row if the column of this row is not \
-              known yet.\n\n\
-              Wrong: `inputs = [celsius, fahrenheit], target = celsius`.\n\n\
-              Right: `inputs` without the columns that are made from the target.",
-};
+    pub(super) REPEATED_ROWS = "E0556", "test rows that are training rows":
+        "At least a tenth of the test rows occur in the training rows with the same inputs and the same target, although chance does not explain this: an input or the target is continuous, \
+         or the inputs are images or arrays of more than 500 numbers. Metrics of the test rows then measure how well the model has memorised the training rows.\n\n\
+         Wrong: `csv(\"all.csv\") { test = csv(\"all.csv\") }`; rows that were copied before the split.\n\nRight: one copy of every row, and test rows of their own: `test = fraction(0.2)`.";
 
-pub(super) static REPEATED_ROWS: Code = Code {
-    id: "E0556",
-    title: "test rows that are training rows",
-    explain: "At least a tenth of the test rows occur in the training rows with the same inputs and the same target, although chance does not explain this: an input or the target is continuous, \
-              or the inputs are images or arrays of more than 500 numbers. Metrics of the test rows then measure how well the model has memorised the training rows.\n\n\
-              Wrong: `csv(\"all.csv\") { test = csv(\"all.csv\") }`; rows that were copied before the split.\n\nRight: one copy of every row, and test rows of their own: `test = fraction(0.2)`.",
-};
+    pub(super) EXTRAPOLATION = "E0557", "rows outside the range of the training rows":
+        "An input is far outside the range of the training rows: it exceeds the range by more than half of the range's width. This is the case \
+         in at least a fifth of the test rows, or in a new row of `bnnc predict`. Predictions there are extrapolations: they depend on the \
+         form of the model and on its prior. Often the column is in another unit.\n\n\
+         Wrong: heights in centimetres in the training file and in metres in the test file.\n\n\
+         Right: the same units in both, or training rows that cover the range to be predicted.";
 
-pub(super) static EXTRAPOLATION: Code = Code {
-    id: "E0557",
-    title: "rows outside the range of the training rows",
-    explain: "An input is far outside the range of the training rows: it exceeds the range by more than half of the range's width. This is the case \
-              in at least a fifth of the test rows, or in a new row of `bnnc predict`. Predictions there are extrapolations: they depend on the \
-              form of the model and on its prior. Often the column is in another unit.\n\n\
-              Wrong: heights in centimetres in the training file and in metres in the test file.\n\n\
-              Right: the same units in both, or training rows that cover the range to be predicted.",
-};
+    pub(super) ORDERED_ROWS = "E0558", "a random split of ordered rows":
+        "An input rises or falls by the same step from each row of the file to the next: it is a time or a row number. A random split puts \
+         test rows between training rows, so interpolation predicts them. The metrics then do not measure predictions of the future. A row \
+         number is not a property of an \
+         example and should not be an input.\n\nWrong: `test = fraction(0.2)` with an input `month` that counts the rows.\n\n\
+         Right: write the last rows to a test file, `test = csv(\"last.csv\")`, or leave the row number out of `inputs = [..]`.";
 
-pub(super) static ORDERED_ROWS: Code = Code {
-    id: "E0558",
-    title: "a random split of ordered rows",
-    explain: "An input rises or falls by the same step from each row of the file to the next: it is a time or a row number. A random split puts \
-              test rows between training rows, so interpolation predicts them. The metrics then do not measure predictions of the future. A row \
-              number is not a property of an \
-              example and should not be an input.\n\nWrong: `test = fraction(0.2)` with an input `month` that counts the rows.\n\n\
-              Right: write the last rows to a test file, `test = csv(\"last.csv\")`, or leave the row number out of `inputs = [..]`.",
-};
+    pub(super) MISSING_AS_NUMBER = "E0559", "a number or a level that stands for a missing value":
+        "A column holds -99, -999, 999 or the like in several rows, far away from all its other values. Many tables mark missing values \
+         by such a number. If it is used as a measurement, such a number dominates every mean and slope. In a column of text, marks \
+         such as `?` and `NA` become levels, each with its own parameters.\n\n\
+         Wrong: an age of -999.\n\n\
+         Right: leave these rows out of the file, or fill them with a value and add a column that marks them.";
 
-pub(super) static MISSING_AS_NUMBER: Code = Code {
-    id: "E0559",
-    title: "a number or a level that stands for a missing value",
-    explain: "A column holds -99, -999, 999 or the like in several rows, far away from all its other values. Many tables mark missing values \
-              by such a number. If it is used as a measurement, such a number dominates every mean and slope. In a column of text, marks \
-              such as `?` and `NA` become levels, each with its own parameters.\n\n\
-              Wrong: an age of -999.\n\n\
-              Right: leave these rows out of the file, or fill them with a value and add a column that marks them.",
-};
+    pub(super) UNTRAINED_LEVEL = "E0575", "a level without training rows":
+        "A test row selects an element that no training row selects. The size of the axis is fixed by the program. The posterior of the parameters of this \
+         element is their prior.\n\nWrong: `month: index(12)` where the training rows are of January to June and the test rows of July.\n\nRight: training rows of every level that is tested.";
 
-pub(super) static UNORDERED_SERIES: Code = Code {
-    id: "E0583",
-    title: "a series that is not in time order",
-    explain: "If the elements of an output depend on each other, the model uses the rows of the file as a series, in the order of the file. Here a \
-              column that is not an input holds dates or the values of a regular grid. Each value \
-              occurs once, but the values are not in order: the rows were shuffled, and the model sees a different \
-              series.\n\n\
-              Wrong: `y[t] ~ Normal(b * y[t - 1], s)` and a file whose months are 7, 2, 11, ..\n\n\
-              Right: the same file, sorted by month.",
-};
+    pub(super) UNORDERED_SERIES = "E0583", "a series that is not in time order":
+        "If the elements of an output depend on each other, the model uses the rows of the file as a series, in the order of the file. Here a \
+         column that is not an input holds dates or the values of a regular grid. Each value \
+         occurs once, but the values are not in order: the rows were shuffled, and the model sees a different \
+         series.\n\n\
+         Wrong: `y[t] ~ Normal(b * y[t - 1], s)` and a file whose months are 7, 2, 11, ..\n\n\
+         Right: the same file, sorted by month.";
 
-pub(super) static DATES: Code = Code {
-    id: "E0588",
-    title: "dates as numbers",
-    explain: "A column holds dates that are written as whole numbers of year, month and day, such as 20240131. These numbers do not measure time: 20240131 and \
-              20240201 are one day apart, but differ by 70.\n\nWrong: a column `date` of 20240131, 20240201, ..\n\n\
-              Right: days since a first day, or separate columns for the year and the day of the year.",
-};
+    pub(super) DATES = "E0588", "dates as numbers":
+        "A column holds dates that are written as whole numbers of year, month and day, such as 20240131. These numbers do not measure time: 20240131 and \
+         20240201 are one day apart, but differ by 70.\n\nWrong: a column `date` of 20240131, 20240201, ..\n\n\
+         Right: days since a first day, or separate columns for the year and the day of the year.";
 
-pub(super) static SAME_LEVELS: Code = Code {
-    id: "E0589",
-    title: "levels that differ only in upper and lower case",
-    explain: "A column of text has levels that differ only in upper and lower case. Each level is a separate group or class, with separate \
-              parameters.\n\n\
-              Wrong: `yes`, `Yes` and `no` in a column with two possible answers.\n\nRight: `yes` and `no`.",
-};
+    pub(super) SAME_LEVELS = "E0589", "levels that differ only in upper and lower case":
+        "A column of text has levels that differ only in upper and lower case. Each level is a separate group or class, with separate \
+         parameters.\n\n\
+         Wrong: `yes`, `Yes` and `no` in a column with two possible answers.\n\nRight: `yes` and `no`.";
 
-pub(super) static TWO_VALUES: Code = Code {
-    id: "E0641",
-    title: "a real output with two values",
-    explain: "An output that the model declares `real` has only two values in the training rows. A normal likelihood predicts values between and beyond them, so its \
-              intervals and densities are meaningless.\n\nWrong: `-> bought: real` where `bought` is 0 or 1.\n\nRight: `-> bought: bool` and `bought ~ Bernoulli(..)`.",
-};
+    pub(super) TWO_VALUES = "E0641", "a real output with two values":
+        "An output that the model declares `real` has only two values in the training rows. A normal likelihood predicts values between and beyond them, so its \
+         intervals and densities are meaningless.\n\nWrong: `-> bought: real` where `bought` is 0 or 1.\n\nRight: `-> bought: bool` and `bought ~ Bernoulli(..)`.";
 
-pub(super) static REDUNDANT: Code = Code {
-    id: "E0642",
-    title: "collinear inputs",
-    explain: "The model adds coefficients times columns, and these columns are collinear. Two columns are reported if a linear function of \
-              one explains more than 99.99 % of the variance of the other: one is a copy of the other, or the same quantity in another unit. \
-              Several columns are reported if they add up exactly to a constant or to zero, as the indicators of all levels do. An input \
-              that is the same in all rows is a multiple of the intercept. The data do not identify the coefficients of such columns: only \
-              the priors determine how the columns share the effect, and samplers are slow. bnnc compares only columns whose coefficients \
-              enter the model linearly. `a * metres` beside `exp(b * feet)` is not reported, because the data identify both coefficients. \
-              `d1 * x` and `d2 * x` without `x` are not reported either.\n\n\
-              Wrong: `inputs = [metres, feet]`, or a column of ones in `a + dot(w, x)`.\n\n\
-              Right: use only one of them: `dot(w, x)` with the column of ones, or `a + dot(w, x)` without it.",
-};
+    pub(super) REDUNDANT = "E0642", "collinear inputs":
+        "The model adds coefficients times columns, and these columns are collinear. Two columns are reported if a linear function of \
+         one explains more than 99.99 % of the variance of the other: one is a copy of the other, or the same quantity in another unit. \
+         Several columns are reported if they add up exactly to a constant or to zero, as the indicators of all levels do. An input \
+         that is the same in all rows is a multiple of the intercept. The data do not identify the coefficients of such columns: only \
+         the priors determine how the columns share the effect, and samplers are slow. bnnc compares only columns whose coefficients \
+         enter the model linearly. `a * metres` beside `exp(b * feet)` is not reported, because the data identify both coefficients. \
+         `d1 * x` and `d2 * x` without `x` are not reported either.\n\n\
+         Wrong: `inputs = [metres, feet]`, or a column of ones in `a + dot(w, x)`.\n\n\
+         Right: use only one of them: `dot(w, x)` with the column of ones, or `a + dot(w, x)` without it.";
 
-pub(super) static IDENTIFIER: Code = Code {
-    id: "E0643",
-    title: "a row number as an input",
-    explain: "The values of an input are consecutive whole numbers, one for each row, but not in order: they are row numbers, or times of rows that were shuffled. A \
-              row number is not a property of an example. If the values are times, the shuffled test rows lie between training rows that are close in time, so that \
-              interpolation predicts them.\n\nWrong: `inputs = [id, age]`.\n\nRight: `inputs = [age]`. If the column is a time, sort the rows by \
-              it, and test on the last rows.",
-};
+    pub(super) IDENTIFIER = "E0643", "a row number as an input":
+        "The values of an input are consecutive whole numbers, one for each row, but not in order: they are row numbers, or times of rows that were shuffled. A \
+         row number is not a property of an example. If the values are times, the shuffled test rows lie between training rows that are close in time, so that \
+         interpolation predicts them.\n\nWrong: `inputs = [id, age]`.\n\nRight: `inputs = [age]`. If the column is a time, sort the rows by \
+         it, and test on the last rows.";
 
-pub(super) static REPEATED_TRAINING_ROWS: Code = Code {
-    id: "E0644",
-    title: "training rows that repeat",
-    explain: "At least a third of the training rows repeat an earlier row, inputs and target, although the target is continuous; or at least a tenth of the \
-              rows of images or arrays of more than 500 numbers do. Copies are not new observations: \
-              standard deviations come out too small, by the square root of the number of copies.\n\n\
-              Wrong: a table that was appended to itself, a join that repeats rows, or the same images in two shards.\n\nRight: every row once.",
-};
+    pub(super) REPEATED_TRAINING_ROWS = "E0644", "training rows that repeat":
+        "At least a third of the training rows repeat an earlier row, inputs and target, although the target is continuous; or at least a tenth of the \
+         rows of images or arrays of more than 500 numbers do. Copies are not new observations: \
+         standard deviations come out too small, by the square root of the number of copies.\n\n\
+         Wrong: a table that was appended to itself, a join that repeats rows, or the same images in two shards.\n\nRight: every row once.";
 
-pub(super) static OUT_OF_REACH: Code = Code {
-    id: "E0655",
-    title: "targets outside the range of an output's mean",
-    explain: "The last function of the model bounds the mean of an output, but at least a fifth of the training rows have targets beyond this \
-              bound. The distance from the bound is larger than the noise of rows with similar inputs. The model cannot fit these rows with any \
-              parameters, and the \
-              estimated noise includes the misfit.\n\n\
-              Wrong: `y ~ Normal(tanh(out(h)[0]), sigma)` for targets from 20 to 80, or `relu(..)` for standardised targets, of which half are negative.\n\n\
-              Right: `y ~ Normal(out(h)[0], sigma)`: a regression ends in a linear layer. With `standardise = [inputs]`, positive targets stay positive, and \
-              `softplus(..)` or `exp(..)` fits them.",
-};
+    pub(super) CUT_OFF = "E0648", "a target that seems to be censored":
+        "At least five training rows, and at least one in thirty, have exactly the smallest or the largest value of the \
+         target, although its other values hardly repeat. One cause is censoring: for example, the scale of an \
+         instrument ends, incomes are reported only up to a limit, or a study ended. Another cause is that zeros and other values arise for \
+         different reasons. A normal likelihood treats these values as exact measurements.\n\n\
+         Wrong: `y ~ Normal(f, sigma)` for prices that are reported as at most 50.\n\n\
+         Right: `dist Censored(loc: real, scale: positive) on real { log_density(x) = if x >= 50 { Normal(loc, \
+         scale).log_survival(50) } else { Normal(loc, scale).log_density(x) } }`, or an input that marks these rows.";
 
-pub(super) static CUT_OFF: Code = Code {
-    id: "E0648",
-    title: "a target that seems to be censored",
-    explain: "At least five training rows, and at least one in thirty, have exactly the smallest or the largest value of the \
-              target, although its other values hardly repeat. One cause is censoring: for example, the scale of an \
-              instrument ends, incomes are reported only up to a limit, or a study ended. Another cause is that zeros and other values arise for \
-              different reasons. A normal likelihood treats these values as exact measurements.\n\n\
-              Wrong: `y ~ Normal(f, sigma)` for prices that are reported as at most 50.\n\n\
-              Right: `dist Censored(loc: real, scale: positive) on real { log_density(x) = if x >= 50 { Normal(loc, \
-              scale).log_survival(50) } else { Normal(loc, scale).log_density(x) } }`, or an input that marks these rows.",
-};
+    pub(super) SORTED_ROWS = "E0649", "the first rows of a sorted file":
+        "`limit` trains on the first rows of a file. If the file is sorted by the target, these rows have only the smallest or largest values of the target, \
+         and the model never sees the other values.\n\nWrong: `limit = 100` in a file that is sorted by price.\n\nRight: a file whose rows are in random order.";
 
-pub(super) static SORTED_ROWS: Code = Code {
-    id: "E0649",
-    title: "the first rows of a sorted file",
-    explain: "`limit` trains on the first rows of a file. If the file is sorted by the target, these rows have only the smallest or largest values of the target, \
-              and the model never sees the other values.\n\nWrong: `limit = 100` in a file that is sorted by price.\n\nRight: a file whose rows are in random order.",
-};
+    pub(super) OUT_OF_REACH = "E0655", "targets outside the range of an output's mean":
+        "The last function of the model bounds the mean of an output, but at least a fifth of the training rows have targets beyond this \
+         bound. The distance from the bound is larger than the noise of rows with similar inputs. The model cannot fit these rows with any \
+         parameters, and the \
+         estimated noise includes the misfit.\n\n\
+         Wrong: `y ~ Normal(tanh(out(h)[0]), sigma)` for targets from 20 to 80, or `relu(..)` for standardised targets, of which half are negative.\n\n\
+         Right: `y ~ Normal(out(h)[0], sigma)`: a regression ends in a linear layer. With `standardise = [inputs]`, positive targets stay positive, and \
+         `softplus(..)` or `exp(..)` fits them.";
+}
 
 /// A column that is multiplied by a coefficient: an input, or an expression of inputs.
 #[derive(Clone, Debug, PartialEq, Eq)]

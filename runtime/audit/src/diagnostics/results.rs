@@ -2,89 +2,87 @@
 
 use bnnc_abi::laplace::{Laplace, Likelihood, Link};
 use bnnc_abi::manifest::{Output, OutputKind};
-use bnnc_base::diagnostic::{Code, Diagnostic};
+use bnnc_base::codes;
+use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::number::rounded;
 use bnnc_core::diagnostics::{average, data_warning, milder, warning};
 
-pub(super) static INTERVALS: Code = Code {
-    id: "E0586",
-    title: "predictive intervals that do not fit",
-    explain: "bnnc reports two cases: of 20 or more values, fewer than half lie in their 90 % predictive intervals; or of 50 \
-              or more values, all lie in their 50 % intervals. Neither case happens by chance: the noise of the model is too \
-              small or too large, the tails of the likelihood do not fit the data, or the model has memorised the training \
-              rows.\n\n\
-              Wrong: `y ~ Normal(f, 1)` where `y` is 50 away from every possible `f`.\n\n\
-              Right: estimate the scale with `sigma: positive ~ HalfNormal(50)` and `y ~ Normal(f, sigma)`. Use `StudentT` for outliers, and \
-              `NegativeBinomial` for counts that vary more than `Poisson` allows.",
-};
+codes! {
+    pub(super) INTERVALS = "E0586", "predictive intervals that do not fit":
+        "bnnc reports two cases: of 20 or more values, fewer than half lie in their 90 % predictive intervals; or of 50 \
+         or more values, all lie in their 50 % intervals. Neither case happens by chance: the noise of the model is too \
+         small or too large, the tails of the likelihood do not fit the data, or the model has memorised the training \
+         rows.\n\n\
+         Wrong: `y ~ Normal(f, 1)` where `y` is 50 away from every possible `f`.\n\n\
+         Right: estimate the scale with `sigma: positive ~ HalfNormal(50)` and `y ~ Normal(f, sigma)`. Use `StudentT` for outliers, and \
+         `NegativeBinomial` for counts that vary more than `Poisson` allows.";
 
-pub(super) static MAJORITY: Code = Code {
-    id: "E0587",
-    title: "an accuracy no better than always predicting the most frequent class",
-    explain: "At least 80 % of the rows belong to one class, and the accuracy does not exceed the share of this class. Always predicting this class \
-              would be as accurate. Such an accuracy is not evidence for the model.\n\n\
-              Wrong: \"95 % accuracy\" for a disease, if 95 % of the rows do not have the disease.\n\n\
-              Right: compare by `log_likelihood`, `nll` or `brier`, which judge probabilities.",
-};
+    pub(super) MAJORITY = "E0587", "an accuracy no better than always predicting the most frequent class":
+        "At least 80 % of the rows belong to one class, and the accuracy does not exceed the share of this class. Always predicting this class \
+         would be as accurate. Such an accuracy is not evidence for the model.\n\n\
+         Wrong: \"95 % accuracy\" for a disease, if 95 % of the rows do not have the disease.\n\n\
+         Right: compare by `log_likelihood`, `nll` or `brier`, which judge probabilities.";
 
-pub(super) static PRIOR_CONFLICT: Code = Code {
-    id: "E0645",
-    title: "a posterior outside its prior",
-    explain: "At the posterior mean of a parameter, the density of its prior is less than exp(-12) times the density at the \
-              prior's mean. For a normal prior, the posterior mean is then more than 4.9 standard deviations away from the \
-              mean of the prior. Prior and data contradict each other. Often the data are not in the unit that the prior was \
-              written for, or should have been standardised.\n\n\
-              Wrong: `intercept ~ Normal(0, 1)` and `sigma ~ HalfNormal(1)` for incomes around 30,000.\n\n\
-              Right: `standardise = [inputs, target]` in the data item, or priors in the unit of the data, `sigma ~ \
-              HalfNormal(10000)`.",
-};
+    pub(super) PRIOR_CONFLICT = "E0645", "a posterior outside its prior":
+        "At the posterior mean of a parameter, the density of its prior is less than exp(-12) times the density at the \
+         prior's mean. For a normal prior, the posterior mean is then more than 4.9 standard deviations away from the \
+         mean of the prior. Prior and data contradict each other. Often the data are not in the unit that the prior was \
+         written for, or should have been standardised.\n\n\
+         Wrong: `intercept ~ Normal(0, 1)` and `sigma ~ HalfNormal(1)` for incomes around 30,000.\n\n\
+         Right: `standardise = [inputs, target]` in the data item, or priors in the unit of the data, `sigma ~ \
+         HalfNormal(10000)`.";
 
-pub(super) static NO_FINITE_MAXIMUM: Code = Code {
-    id: "E0646",
-    title: "a maximum that is missing or depends only on wide priors",
-    explain: "`map` and `laplace` look for the maximum of the posterior. If some parameters have the prior `Flat`, and the likelihood does \
-              not fall when they are made ten and a hundred times as large, a maximum does not exist. The estimate is merely the \
-              point where the training stopped, and standard deviations are meaningless. With a very wide proper prior, a maximum exists, but \
-              its position depends only on the width of the prior. The posterior is then many times wider than the curvature at the maximum \
-              suggests. The usual reason is that the inputs separate the classes (complete or quasi-complete separation).\n\n\
-              Wrong: `b ~ Flat` or `b ~ Normal(0, 1000)`, and `y ~ Bernoulli(b * x)` where `y` is true exactly if `x` is \
-              positive.\n\n\
-              Right: `b ~ Normal(0, 2.5)`.",
-};
+    pub(super) NO_FINITE_MAXIMUM = "E0646", "a maximum that is missing or depends only on wide priors":
+        "`map` and `laplace` look for the maximum of the posterior. If some parameters have the prior `Flat`, and the likelihood does \
+         not fall when they are made ten and a hundred times as large, a maximum does not exist. The estimate is merely the \
+         point where the training stopped, and standard deviations are meaningless. With a very wide proper prior, a maximum exists, but \
+         its position depends only on the width of the prior. The posterior is then many times wider than the curvature at the maximum \
+         suggests. The usual reason is that the inputs separate the classes (complete or quasi-complete separation).\n\n\
+         Wrong: `b ~ Flat` or `b ~ Normal(0, 1000)`, and `y ~ Bernoulli(b * x)` where `y` is true exactly if `x` is \
+         positive.\n\n\
+         Right: `b ~ Normal(0, 2.5)`.";
 
-pub(super) static BIASED: Code = Code {
-    id: "E0647",
-    title: "predictions that are off on average",
-    explain: "The mean of the errors (observed minus predicted values) is larger than their scatter, and more than a tenth \
-              of the scatter of the target. In twenty rows or more, such a mean does not occur by chance: an intercept is \
-              missing, a prior keeps the intercept too small, or the scored rows are not like the training rows.\n\n\
-              Wrong: `y ~ Normal(b * x, sigma)` for a target around 100.\n\n\
-              Right: `y ~ Normal(a + b * x, sigma)`, or `standardise = [inputs, target]`.",
-};
+    pub(super) BIASED = "E0647", "predictions that are off on average":
+        "The mean of the errors (observed minus predicted values) is larger than their scatter, and more than a tenth \
+         of the scatter of the target. In twenty rows or more, such a mean does not occur by chance: an intercept is \
+         missing, a prior keeps the intercept too small, or the scored rows are not like the training rows.\n\n\
+         Wrong: `y ~ Normal(b * x, sigma)` for a target around 100.\n\n\
+         Right: `y ~ Normal(a + b * x, sigma)`, or `standardise = [inputs, target]`.";
 
-pub(super) static IGNORED_INPUTS: Code = Code {
-    id: "E0652",
-    title: "a network that ignores its inputs",
-    explain: "The predictions are the same in all training rows, and all elements of two or more weight matrices are within a hundredth of a \
-              standard deviation of the mean of their prior. The density of a prior over many weights is highest at its mean, although \
-              hardly any of its mass is there. If narrow priors of several layers outweigh the rows, the posterior is highest at the \
-              constant function. `map`, `dropout`, `ensemble` and `laplace` search for a maximum, so in this case they learn nothing from the data.\n\nWrong: \
-              `Dense(40, prior = Normal(0, 0.2))` twice, `map`, and 160 rows.\n\nRight: `prior = Normal(0, 1)`. With a narrow prior neither fewer units nor `nuts` helps, \
-              because nearly all functions under the posterior are constant. With a wide prior, `nuts` averages over the weights instead of maximising.",
-};
+    pub(super) IGNORED_INPUTS = "E0652", "a network that ignores its inputs":
+        "The predictions are the same in all training rows, and all elements of two or more weight matrices are within a hundredth of a \
+         standard deviation of the mean of their prior. The density of a prior over many weights is highest at its mean, although \
+         hardly any of its mass is there. If narrow priors of several layers outweigh the rows, the posterior is highest at the \
+         constant function. `map`, `dropout`, `ensemble` and `laplace` are built around maxima, so they have then not learned from the \
+         data.\n\nWrong: \
+         `Dense(40, prior = Normal(0, 0.2))` twice, `map`, and 160 rows.\n\nRight: `prior = Normal(0, 1)`. With a narrow prior neither fewer units nor `nuts` helps, \
+         because nearly all functions under the posterior are constant. With a wide prior, `nuts` averages over the weights instead of maximising.";
 
-pub(super) static COLLAPSED: Code = Code {
-    id: "E0657",
-    title: "a variational posterior that fell back to the prior",
-    explain: "`vi` has left most weights of a network at their prior, and the mean prediction is the same in all training \
-              rows, although rows with similar inputs have similar targets. With an independent distribution for every \
-              weight, the noise of many hidden units lowers the likelihood more than a dependence on the inputs raises it. \
-              The evidence lower bound of a wide network therefore has its maximum, or a local maximum, at a constant \
-              function (Trippe and Turner 2018; Coker et al. 2022). Longer training does not leave that maximum.\n\n\
-              Wrong: two layers `Dense(40)` and `vi` for 160 rows, or `Normal(scale = 1)` as the start of the posterior.\n\n\
-              Right: use `nuts`, or `laplace` around a `map`. Alternatively, use fewer units, such as `Dense(10)`, and a narrow start, \
-              `Normal(scale = 0.05)`. Add `restarts = 4`, because narrow networks have several optima.",
-};
+    pub(super) WORSE_THAN_CENTRE = "E0653", "an approximation that predicts worse than its centre":
+        "The approximation gives the scored rows a lower log predictive density than its centre alone, by more than 0.05 per row and by \
+         more than four standard errors of the paired differences. (On training rows, a further half a nat per parameter is allowed, \
+         because even a correct posterior may lose this much there.) The Gaussian is wider than the posterior. With a wide prior and \
+         probabilities near 0 and 1, the curvature at the maximum is small. The linearised logits then have a large variance, so the \
+         probabilities are far too even. `link = bridge` matches a Dirichlet distribution to the logits of a `Categorical`. \
+         With this link, predictions suffer least, except if `structure = diagonal` ignores the correlations of the weights. Other \
+         likelihoods do not have such a link. For them, use `nuts` or `vi`, which average over the weights and do not need the \
+         curvature at a maximum. If validation rows choose a factor on the prior, this factor only narrows the Gaussian until only its \
+         centre is left.\n\n\
+         Wrong: `laplace(Net, images) { start = best, over = last_layer }` with an `nll` of 0.49 where `best` has \
+         0.19.\n\n\
+         Right: for classes, use `laplace(Net, images) { start = best, over = last_layer, link = bridge }`. For other likelihoods, use \
+         `nuts(Net, rows)`. You can also use `best` itself.";
+
+    pub(super) COLLAPSED = "E0657", "a variational posterior that fell back to the prior":
+        "`vi` has left most weights of a network at their prior, and the mean prediction is the same in all training \
+         rows, although rows with similar inputs have similar targets. With an independent distribution for every \
+         weight, the noise of many hidden units lowers the likelihood more than a dependence on the inputs raises it. \
+         The evidence lower bound of a wide network therefore has its maximum, or a local maximum, at a constant \
+         function (Trippe and Turner 2018; Coker et al. 2022). Longer training does not leave that maximum.\n\n\
+         Wrong: two layers `Dense(40)` and `vi` for 160 rows, or `Normal(scale = 1)` as the start of the posterior.\n\n\
+         Right: use `nuts`, or `laplace` around a `map`. Alternatively, use fewer units, such as `Dense(10)`, and a narrow start, \
+         `Normal(scale = 0.05)`. Add `restarts = 4`, because narrow networks have several optima.";
+}
 
 /// The facts about a variational posterior that has collapsed to the prior.
 pub struct PriorFallback<'a> {
@@ -334,24 +332,6 @@ pub fn bounded_by_wide_priors(infer: &str, elements: &[String]) -> Diagnostic {
         .help("use narrower priors, such as `Normal(0, 2.5)` for standardised inputs")
         .help("or use `nuts`, which does not need a maximum")
 }
-
-pub(super) static WORSE_THAN_CENTRE: Code = Code {
-    id: "E0653",
-    title: "an approximation that predicts worse than its centre",
-    explain: "The approximation gives the scored rows a lower log predictive density than its centre alone, by more than 0.05 per row and by \
-              more than four standard errors of the paired differences. (On training rows, a further half a nat per parameter is allowed, \
-              because even a correct posterior may lose this much there.) The Gaussian is wider than the posterior. With a wide prior and \
-              probabilities near 0 and 1, the curvature at the maximum is small. The linearised logits then have a large variance, so the \
-              probabilities are far too even. `link = bridge` matches a Dirichlet distribution to the logits of a `Categorical`. \
-              With this link, predictions suffer least, except if `structure = diagonal` ignores the correlations of the weights. Other \
-              likelihoods do not have such a link. For them, use `nuts` or `vi`, which average over the weights and do not need the \
-              curvature at a maximum. If validation rows choose a factor on the prior, this factor only narrows the Gaussian until only its \
-              centre is left.\n\n\
-              Wrong: `laplace(Net, images) { start = best, over = last_layer }` with an `nll` of 0.49 where `best` has \
-              0.19.\n\n\
-              Right: for classes, use `laplace(Net, images) { start = best, over = last_layer, link = bridge }`. For other likelihoods, use \
-              `nuts(Net, rows)`. You can also use `best` itself.",
-};
 
 /// Returns the warning that an approximation predicts worse than its centre. The two numbers are mean log predictive densities of the rows of this
 /// `kind`: first at the centre, then under the approximation.

@@ -1,7 +1,8 @@
 //! Diagnostics about the scales of columns.
 
 use super::data::ColumnTerm;
-use bnnc_base::diagnostic::{Code, Diagnostic};
+use bnnc_base::codes;
+use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::number::rounded;
 use bnnc_core::diagnostics::warning;
 
@@ -10,29 +11,34 @@ fn short(value: f64) -> String {
     rounded(value, 3)
 }
 
-pub(super) static INPUT_SCALES: Code = Code {
-    id: "E0536",
-    title: "inputs or outputs of very different or very large scale",
-    explain: "Priors such as `Normal(0, 1)`, random starts, and the steps of optimisers and samplers suit parameters of size one. This \
-              warning appears if the standard deviations of a model's inputs differ by more than a factor of 100, or if the root mean square \
-              of an input is above 100. The best weights then differ by similar factors, and training and sampling are slow or end in a bad \
-              optimum. If all values of an input are below 0.001, such priors leave the input without an effect. Chains that start too far \
-              from the posterior get stuck and disagree. If chains are stuck, bnnc also checks inputs that are declared by name, such as \
-              `height: real`, and outputs above a million. bnnc does not check columns that have their smallest or largest value in nine of \
-              ten rows.\n\n\
-              Wrong: `data d = csv(\"d.csv\")` with a column in millimetres beside one in kilometres.\n\n\
-              Right: `data d = csv(\"d.csv\") { standardise = [inputs] }`, or `normalise = channels` for images.",
-};
+codes! {
+    pub(super) INPUT_SCALES = "E0536", "inputs or outputs of very different or very large scale":
+        "Priors such as `Normal(0, 1)`, random starts, and the steps of optimisers and samplers suit parameters of size one. This \
+         warning appears if the standard deviations of a model's inputs differ by more than a factor of 100, or if the root mean square \
+         of an input is above 100. The best weights then differ by similar factors, and training and sampling are slow or end in a bad \
+         optimum. If all values of an input are below 0.001, such priors leave the input without an effect. Chains that start too far \
+         from the posterior get stuck and disagree. If chains are stuck, bnnc also checks inputs that are declared by name, such as \
+         `height: real`, and outputs above a million. bnnc does not check columns that have their smallest or largest value in nine of \
+         ten rows.\n\n\
+         Wrong: `data d = csv(\"d.csv\")` with a column in millimetres beside one in kilometres.\n\n\
+         Right: `data d = csv(\"d.csv\") { standardise = [inputs] }`, or `normalise = channels` for images.";
 
-pub(super) static FAR_FROM_ZERO: Code = Code {
-    id: "E0650",
-    title: "a factorised family ignores the correlation of an intercept and a weight",
-    explain: "If an input is far from zero relative to its spread, its weight and the intercept are strongly correlated in the posterior. A \
-              variational family with independent elements cannot represent this correlation. The standard deviations of both come out too small, \
-              by a factor: the ratio of the input's root mean square to its standard deviation.\n\nWrong: `a + b * year` with years around 2010 and \
-              `a, b ~ \
-              Normal()`.\n\nRight: `standardise = [inputs]`, or one family for both, `a, b ~ FullRankNormal()`.",
-};
+    pub(super) FAR_FROM_ZERO = "E0650", "a factorised family ignores the correlation of an intercept and a weight":
+        "If an input is far from zero relative to its spread, its weight and the intercept are strongly correlated in the posterior. A \
+         variational family with independent elements cannot represent this correlation. The standard deviations of both come out too small, \
+         by a factor: the ratio of the input's root mean square to its standard deviation.\n\nWrong: `a + b * year` with years around 2010 and \
+         `a, b ~ \
+         Normal()`.\n\nRight: `standardise = [inputs]`, or one family for both, `a, b ~ FullRankNormal()`.";
+
+    pub(super) CORRELATED = "E0674", "a factorised family ignores the correlation of coefficients":
+        "If columns of a linear predictor are correlated, their coefficients are correlated in the posterior. A variational \
+         family with independent elements cannot represent that, so the standard deviations of the coefficients come out \
+         too small. The number in the message is the square root of the variance inflation factor, which bnnc computes from \
+         the columns, from the standard deviations of the priors, and from an estimate of the noise. It is exact for normal \
+         priors and a Normal likelihood. The means are not affected.\n\n\
+         Wrong: `k + p * height + q * weight` and `k, p, q ~ Normal()`, with heights and weights that rise together.\n\n\
+         Right: use one family for the coefficients, `p, q ~ FullRankNormal()`, or use `nuts`.";
+}
 
 /// Returns the warning that the mean of an input is `ratio` standard deviations from zero, and that the intercept and the weights are independent
 /// in the variational family.
@@ -48,18 +54,6 @@ pub fn far_from_zero(data: &str, column: &str, intercept: &str, ratio: f64) -> D
         .help(standardise(data))
         .help(format!("or give both one family: `{intercept}, .. ~ FullRankNormal()`"))
 }
-
-pub(super) static CORRELATED: Code = Code {
-    id: "E0674",
-    title: "a factorised family ignores the correlation of coefficients",
-    explain: "If columns of a linear predictor are correlated, their coefficients are correlated in the posterior. A variational \
-              family with independent elements cannot represent that, so the standard deviations of the coefficients come out \
-              too small. The number in the message is the square root of the variance inflation factor, which bnnc computes from \
-              the columns, from the standard deviations of the priors, and from an estimate of the noise. It is exact for normal \
-              priors and a Normal likelihood. The means are not affected.\n\n\
-              Wrong: `k + p * height + q * weight` and `k, p, q ~ Normal()`, with heights and weights that rise together.\n\n\
-              Right: use one family for the coefficients, `p, q ~ FullRankNormal()`, or use `nuts`.",
-};
 
 /// Returns the warning that the column of a coefficient is correlated with another column. The variational family then makes the standard
 /// deviation of the coefficient up to `factor` times too small. `first` and `second` are the parameters of the two columns.

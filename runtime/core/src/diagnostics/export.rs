@@ -1,16 +1,16 @@
 //! Diagnostics of results that cannot be exported.
 
 use super::data_warning;
-use bnnc_base::diagnostic::{Code, Diagnostic};
+use bnnc_base::codes;
+use bnnc_base::diagnostic::Diagnostic;
 
-pub(super) static NO_STAN_CSV: Code = Code {
-    id: "E0585",
-    title: "draws that are not written as Stan CSV",
-    explain: "`--out DIR` writes the draws of each chain as `stan/INFER_CHAIN.csv`, with one column per element of each parameter. For more \
-              than 16,384 elements, this file is not written, because few tools read lines of that length. `posterior.zarr` in the same \
-              folder holds all draws.\n\n\
-              Wrong: looking for `stan/fit_1.csv` of a network with 79,510 weights.\n\nRight: `arviz` or `xarray` on `posterior.zarr`.",
-};
+codes! {
+    pub(super) NO_STAN_CSV = "E0585", "draws that are not written as Stan CSV":
+        "`--out DIR` writes the draws of each chain as `stan/INFER_CHAIN.csv`, with one column per element of each parameter. For more \
+         than 16,384 elements, this file is not written, because few tools read lines of that length. `posterior.zarr` in the same \
+         folder holds all draws.\n\n\
+         Wrong: looking for `stan/fit_1.csv` of a network with 79,510 weights.\n\nRight: `arviz` or `xarray` on `posterior.zarr`.";
+}
 
 /// A warning: a posterior has too many elements to be written as Stan CSV.
 pub fn no_stan_csv(infer: &str, elements: usize) -> Diagnostic {

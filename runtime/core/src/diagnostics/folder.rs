@@ -1,68 +1,56 @@
 //! Diagnostics about the folder of a run, and about predictions from a saved run.
 
 use super::error;
-use bnnc_base::diagnostic::{Code, Diagnostic, FaultyInput, Severity};
+use bnnc_base::codes;
+use bnnc_base::diagnostic::{Diagnostic, FaultyInput, Severity};
 use std::path::Path;
 
-/// The folder contains the results of another run.
-pub(super) static HOLDS_ANOTHER_RUN: Code = Code {
-    id: "E0514",
-    title: "the folder holds another run",
-    explain: "The folder given with `--out` holds results or a checkpoint of another run: of another program, or of the same \
-              program with other options, data or seed. The new run would destroy them, so bnnc does not start it. The notes \
-              list the differences.\n\n\
-              Wrong: `bnnc run b.bnn --out runs/a`, where `runs/a` is a run of `a.bnn`.\n\n\
-              Right: `bnnc run b.bnn --out runs/b`, or `bnnc run b.bnn --out runs/a --overwrite` if the earlier run is not \
-              needed any more. The earlier results are replaced only when the new results are complete.",
-};
+codes! {
+    /// The folder contains the results of another run.
+    pub(super) HOLDS_ANOTHER_RUN = "E0514", "the folder holds another run":
+        "The folder given with `--out` holds results or a checkpoint of another run: of another program, or of the same \
+         program with other options, data or seed. The new run would destroy them, so bnnc does not start it. The notes \
+         list the differences.\n\n\
+         Wrong: `bnnc run b.bnn --out runs/a`, where `runs/a` is a run of `a.bnn`.\n\n\
+         Right: `bnnc run b.bnn --out runs/b`, or `bnnc run b.bnn --out runs/a --overwrite` if the earlier run is not \
+         needed any more. The earlier results are replaced only when the new results are complete.";
 
-/// A run would replace files that were not written by a run.
-pub(super) static FOREIGN_FILES: Code = Code {
-    id: "E0515",
-    title: "files in the output folder that no run wrote",
-    explain: "A run writes files such as `predictions.csv` and `report.html` into the folder given with `--out`, and its checkpoint into the \
-              folder `checkpoint` there. Files with these names exist, but the folder's `manifest.json` does not name them, so they may be \
-              yours. bnnc replaces and deletes only files that a run wrote, and does not follow links. It never replaces a file that the \
-              same command reads, not even with `--overwrite`.\n\n\
-              `bnnc predict -o FILE` and the commands `:predict` and `:plot` of the REPL replace a file only if it is of the same kind: a table with the same columns, \
-              an array of the same sizes, or a plot. `bnnc build -o FILE` does not replace the program or its data.\n\nWrong: `bnnc run a.bnn --out .`, where `./predictions.csv` is a file of your own.\n\n\
-              Right: `bnnc run a.bnn --out runs/a`, or `--overwrite` to replace the files that the message names.",
-};
+    /// A run would replace files that were not written by a run.
+    pub(super) FOREIGN_FILES = "E0515", "files in the output folder that no run wrote":
+        "A run writes files such as `predictions.csv` and `report.html` into the folder given with `--out`, and its checkpoint into the \
+         folder `checkpoint` there. Files with these names exist, but the folder's `manifest.json` does not name them, so they may be \
+         yours. bnnc replaces and deletes only files that a run wrote, and does not follow links. It never replaces a file that the \
+         same command reads, not even with `--overwrite`.\n\n\
+         `bnnc predict -o FILE` and the commands `:predict` and `:plot` of the REPL replace a file only if it is of the same kind: a table with the same columns, \
+         an array of the same sizes, or a plot. `bnnc build -o FILE` does not replace the program or its data.\n\nWrong: `bnnc run a.bnn --out .`, where `./predictions.csv` is a file of your own.\n\n\
+         Right: `bnnc run a.bnn --out runs/a`, or `--overwrite` to replace the files that the message names.";
 
-/// A file in the folder of a run is damaged.
-pub(super) static DAMAGED_PART: Code = Code {
-    id: "E0516",
-    title: "the folder of a run is damaged",
-    explain: "`bnnc predict` reads `manifest.json`, `program.json` and `posterior.safetensors`. `manifest.json` holds \
-              checksums of the other two, so that predictions are made only from unchanged files of one run. A file was \
-              changed, cut off, or copied from another run; or a run was killed at the moment when its results replaced \
-              earlier ones.\n\n\
-              Wrong: `cp other/posterior.safetensors run/`, then `bnnc predict run --data new.csv`.\n\n\
-              Right: copy the whole folder. To finish a run that was killed, use `bnnc run PROGRAM --resume run`.",
-};
+    /// A file in the folder of a run is damaged.
+    pub(super) DAMAGED_PART = "E0516", "the folder of a run is damaged":
+        "`bnnc predict` reads `manifest.json`, `program.json` and `posterior.safetensors`. `manifest.json` holds \
+         checksums of the other two, so that predictions are made only from unchanged files of one run. A file was \
+         changed, cut off, or copied from another run; or a run was killed at the moment when its results replaced \
+         earlier ones.\n\n\
+         Wrong: `cp other/posterior.safetensors run/`, then `bnnc predict run --data new.csv`.\n\n\
+         Right: copy the whole folder. To finish a run that was killed, use `bnnc run PROGRAM --resume run`.";
 
-/// The run was made with another version of bnnc or of its library.
-pub(super) static OTHER_LIBRARY: Code = Code {
-    id: "E0518",
-    title: "the run was made by another version of bnnc",
-    explain: "A run's folder holds the text of its program. `bnnc predict` compiles this text again. The library of distributions and layers, or \
-              the compiler, has changed since the run, so predictions may differ from the predictions of the run.\n\n\
-              Wrong: `bnnc predict RUN --data new.csv` after an update of bnnc.\n\n\
-              Right: predict with the version of bnnc that made the run, or run again with this version.",
-};
+    /// The run was made with another version of bnnc or of its library.
+    pub(super) OTHER_LIBRARY = "E0518", "the run was made by another version of bnnc":
+        "A run's folder holds the text of its program. `bnnc predict` compiles this text again. The library of distributions and layers, or \
+         the compiler, has changed since the run, so predictions may differ from the predictions of the run.\n\n\
+         Wrong: `bnnc predict RUN --data new.csv` after an update of bnnc.\n\n\
+         Right: predict with the version of bnnc that made the run, or run again with this version.";
 
-/// Some outputs do not have predictions in tables.
-pub(super) static NO_PREDICTIONS: Code = Code {
-    id: "E0519",
-    title: "the outputs have no predictions",
-    explain: "A table of predictions has the mean of each output, and its quantiles if the distribution of the output has a sampler. This \
-              inference cannot have a table, for one of three reasons. The distributions of the model may lack both `mean` and `draw`, so \
-              that the table would contain only row numbers. An output may have several values per row, such as `-> y: real[2]`. Several values do \
-              not fit into one column. Or the model takes whole columns, such as `-> y: real[n]`: it describes only the rows that it was trained \
-              on, not new rows.\n\n\
-              Wrong: `dist D(loc: real) on real { log_density(x) = .. }`.\n\n\
-              Right: the same with `mean = loc`, or with `draw = loc + standard_normal()`.",
-};
+    /// Some outputs do not have predictions in tables.
+    pub(super) NO_PREDICTIONS = "E0519", "the outputs have no predictions":
+        "A table of predictions has the mean of each output, and its quantiles if the distribution of the output has a sampler. This \
+         inference cannot have a table, for one of three reasons. The distributions of the model may lack both `mean` and `draw`, so \
+         that the table would contain only row numbers. An output may have several values per row, such as `-> y: real[2]`. Several values do \
+         not fit into one column. Or the model takes whole columns, such as `-> y: real[n]`: it describes only the rows that it was trained \
+         on, not new rows.\n\n\
+         Wrong: `dist D(loc: real) on real { log_density(x) = .. }`.\n\n\
+         Right: the same with `mean = loc`, or with `draw = loc + standard_normal()`.";
+}
 
 /// An error: the results or the checkpoint of another run would be lost; `what` names them. Each of
 /// `differences` is one line that describes how the runs differ.

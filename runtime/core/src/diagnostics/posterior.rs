@@ -1,19 +1,19 @@
 //! Diagnostics of posteriors that lack something that another part of a run needs.
 
 use super::error;
-use bnnc_base::diagnostic::{Code, Diagnostic, FaultyInput};
+use bnnc_base::codes;
+use bnnc_base::diagnostic::{Diagnostic, FaultyInput};
 use bnnc_base::diagnostics::NO_SUBNETWORK;
 
-pub(super) static NO_JOINT: Code = Code {
-    id: "E0548",
-    title: "no joint covariance and no slopes",
-    explain: "`bnnc predict RUN --joint FILE` writes the covariance of the outputs of all rows together, `J P^-1 J'`, with \
-              the Jacobian `J` of the outputs and the precision `P` of the weights. `--slopes FILE` writes derivatives of \
-              the diagonal of this covariance. For an ensemble, both files describe the mixture over its members. Both \
-              options linearise the outputs around a maximum, and need a Gaussian over the weights. Inferences by other \
-              methods have draws or point values of the weights instead of this Gaussian.\n\n\
-              Right: `--infer NAME` with the name of an inference by `laplace`.",
-};
+codes! {
+    pub(super) NO_JOINT = "E0548", "no joint covariance and no slopes":
+        "`bnnc predict RUN --joint FILE` writes the covariance of the outputs of all rows together, `J P^-1 J'`, with \
+         the Jacobian `J` of the outputs and the precision `P` of the weights. `--slopes FILE` writes derivatives of \
+         the diagonal of this covariance. For an ensemble, both files describe the mixture over its members. Both \
+         options linearise the outputs around a maximum, and need a Gaussian over the weights. Inferences by other \
+         methods have draws or point values of the weights instead of this Gaussian.\n\n\
+         Right: `--infer NAME` with the name of an inference by `laplace`.";
+}
 
 /// An error: this block needs variances for the weights, but an earlier inference block does not
 /// have them.

@@ -1,63 +1,42 @@
 //! The diagnostics of collapsed inference.
 
-use bnnc_base::diagnostic::{Code, Diagnostic, FaultyInput, Severity};
+use bnnc_base::codes;
+use bnnc_base::diagnostic::{Diagnostic, FaultyInput, Severity};
 use bnnc_core::diagnostics::error;
 
-/// All codes of the diagnostics in this file, sorted.
-pub static CODES: &[&Code] = &[
-    &SHARED_OUTPUTS,
-    &TOO_MANY_PIECES,
-    &POINT,
-    &OTHERS_HELD,
-    &LOOKS_AHEAD,
-];
+codes! {
+    SHARED_OUTPUTS = "E0561", "several outputs depend on a weight that is integrated over":
+        "If each weight that is integrated over affects only one of several Normal outputs, the joint density of a row is the product \
+         of their densities. Otherwise the outputs depend on each other, and `collapsed` does not have a formula for their joint \
+         density.\n\nWrong: `over = [hidden]` if the network has two outputs.\n\nRight: `over = last_layer`, where each output has its own \
+         weights.";
 
-static SHARED_OUTPUTS: Code = Code {
-    id: "E0561",
-    title: "several outputs depend on a weight that is integrated over",
-    explain: "If each weight that is integrated over affects only one of several Normal outputs, the joint density of a row is the product \
-              of their densities. Otherwise the outputs depend on each other, and `collapsed` does not have a formula for their joint \
-              density.\n\nWrong: `over = [hidden]` if the network has two outputs.\n\nRight: `over = last_layer`, where each output has its own \
-              weights.",
-};
+    TOO_MANY_PIECES = "E0562", "integrals over too many pieces":
+        "If units depend on each other or share weights, the box of weights is divided into pieces such that the outputs are affine on each \
+         piece. The number of pieces can grow as a power of the number of weights. In these rows there are too \
+         many pieces to integrate over in reasonable time, so that the weights are drawn from the box instead, `draws` \
+         times per iterate. `diagnostics.rows.sampled` in the result counts these rows, and `log_density_error` in the \
+         table of predictions is the standard error due to the draws.\n\n\
+         Exact: integrate over fewer weights at a time (`weights = 4`), or over the weights of fewer units (`units = \
+         2`). More accurate: more `draws`.";
 
-static TOO_MANY_PIECES: Code = Code {
-    id: "E0562",
-    title: "integrals over too many pieces",
-    explain: "If units depend on each other or share weights, the box of weights is divided into pieces such that the outputs are affine on each \
-              piece. The number of pieces can grow as a power of the number of weights. In these rows there are too \
-              many pieces to integrate over in reasonable time, so that the weights are drawn from the box instead, `draws` \
-              times per iterate. `diagnostics.rows.sampled` in the result counts these rows, and `log_density_error` in the \
-              table of predictions is the standard error due to the draws.\n\n\
-              Exact: integrate over fewer weights at a time (`weights = 4`), or over the weights of fewer units (`units = \
-              2`). More accurate: more `draws`.",
-};
+    POINT = "E0563", "a box that is a point":
+        "The box spans, for each weight, the range of its iterates. With one iterate, or if the iterates agree on all weights that may \
+         be integrated over, the box is a point. Integrating over a point does not have an effect: the predictions are the predictions \
+         of the iterates alone.\n\nRight: more `epochs` after `warmup`, a smaller \
+         `every`, a learning rate that moves the weights.";
 
-static POINT: Code = Code {
-    id: "E0563",
-    title: "a box that is a point",
-    explain: "The box spans, for each weight, the range of its iterates. With one iterate, or if the iterates agree on all weights that may \
-              be integrated over, the box is a point. Integrating over a point does not have an effect: the predictions are the predictions \
-              of the iterates alone.\n\nRight: more `epochs` after `warmup`, a smaller \
-              `every`, a learning rate that moves the weights.",
-};
+    OTHERS_HELD = "E0564", "a weight affects the logits of several classes":
+        "The probability of a class is the integral of a sigmoid over the weights that affect its own logit most, while the logits of \
+         the other classes stay at their values under the iterate. This is exact if each weight affects only one logit, as in a last \
+         layer. Here some weights affect several logits, and the probabilities are computed as if the logits varied independently.\
+         \n\nRight: `over = last_layer`.";
 
-static OTHERS_HELD: Code = Code {
-    id: "E0564",
-    title: "a weight affects the logits of several classes",
-    explain: "The probability of a class is the integral of a sigmoid over the weights that affect its own logit most, while the logits of \
-              the other classes stay at their values under the iterate. This is exact if each weight affects only one logit, as in a last \
-              layer. Here some weights affect several logits, and the probabilities are computed as if the logits varied independently.\
-              \n\nRight: `over = last_layer`.",
-};
-
-static LOOKS_AHEAD: Code = Code {
-    id: "E0565",
-    title: "a likelihood that uses the targets that it scores",
-    explain: "`compat = published` scores targets like the code that was published with collapsed inference. That code truncates the density to the range of the scored \
-              targets themselves and normalises it there. Every target becomes more probable, through information that a prediction cannot have. Compare such a likelihood \
-              with the published tables only, not with other methods.\n\nRight, for all other comparisons: leave `compat` out.",
-};
+    LOOKS_AHEAD = "E0565", "a likelihood that uses the targets that it scores":
+        "`compat = published` scores targets like the code that was published with collapsed inference. That code truncates the density to the range of the scored \
+         targets themselves and normalises it there. Every target becomes more probable, through information that a prediction cannot have. Compare such a likelihood \
+         with the published tables only, not with other methods.\n\nRight, for all other comparisons: leave `compat` out.";
+}
 
 /// An error: two outputs of a row (counted from 0) depend on the same integrated weights.
 pub fn shared_outputs(infer: &str, outputs: (usize, usize)) -> Diagnostic {

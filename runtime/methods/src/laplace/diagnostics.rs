@@ -1,129 +1,92 @@
 //! The diagnostics of Laplace approximations.
 
 use bnnc_abi::laplace::{Laplace, Likelihood, PriorPrecision};
-use bnnc_base::diagnostic::{Code, Diagnostic, FaultyInput, Severity};
+use bnnc_base::codes;
+use bnnc_base::diagnostic::{Diagnostic, FaultyInput, Severity};
 use bnnc_base::diagnostics::{NO_MAXIMUM, NO_SUBNETWORK};
 use bnnc_base::number::{exact, rounded};
 use bnnc_core::diagnostics::{average, error, milder, warning};
 use bnnc_laplace::curvature::NotPositive;
 
-/// All codes of the diagnostics in this file, sorted.
-pub static CODES: &[&Code] = &[
-    &NO_CURVATURE,
-    &NO_POSTERIOR,
-    &NO_LINK,
-    &NOT_AT_MAXIMUM,
-    &DEPENDENT_PRIOR,
-    &PRIOR_NOT_NORMAL,
-    &FACTOR_AT_END,
-    &PRIOR_AVERAGED,
-    &OTHER_CENTRE,
-];
+codes! {
+    NO_CURVATURE = "E0541", "a likelihood without curvature":
+        "A Laplace approximation uses the second derivative of the log likelihood of every training row with respect to the outputs of the network. In the row that \
+         the message names, this derivative or the covariance of the outputs is infinite or not a number: the target lies outside the support of the likelihood, or \
+         the outputs are so large that the likelihood overflows. Standardise the inputs and the target, and check that scales stay positive.\n\nIf the log \
+         likelihood is not concave in the outputs in any row (an example is `Uniform` with learned ends), the generalised Gauss-Newton matrix is zero, and the \
+         approximation would be the prior.\n\nRight: `curvature = fisher`.";
 
-static NO_CURVATURE: Code = Code {
-    id: "E0541",
-    title: "a likelihood without curvature",
-    explain: "A Laplace approximation uses the second derivative of the log likelihood of every training row with respect to the outputs of the network. In the row that \
-              the message names, this derivative or the covariance of the outputs is infinite or not a number: the target lies outside the support of the likelihood, or \
-              the outputs are so large that the likelihood overflows. Standardise the inputs and the target, and check that scales stay positive.\n\nIf \
-              the log likelihood is concave in the outputs in none of the rows (for example, `Uniform` with learned ends), the generalised \
-              Gauss-Newton matrix is zero, and the approximation would only repeat the prior.\n\nRight: `curvature = fisher`.",
-};
+    NO_POSTERIOR = "E0542", "a precision that is not positive definite":
+        "The precision of a Gaussian is the curvature of the log likelihood plus the precision of the prior. The \
+         precision must be positive in every direction. The precision can fail to be positive if the log density of the \
+         prior is convex at the maximum (in the tails of a heavy-tailed prior) or linear (a Laplace or uniform prior), \
+         and the curvature of the likelihood does not compensate for it. With `curvature = hessian`, the precision can \
+         also fail to be positive at a point that is not a maximum. If the precision is not a number, a derivative \
+         overflows: then another `curvature` does not help, but finite weights and standardised data do.\n\n\
+         Right: `curvature = ggn`, a Normal prior, or more epochs in the search for the maximum.";
 
-static NO_POSTERIOR: Code = Code {
-    id: "E0542",
-    title: "a precision that is not positive definite",
-    explain: "The precision of a Gaussian is the curvature of the log likelihood plus the precision of the prior. The \
-              precision must be positive in every direction. The precision can fail to be positive if the log density of the \
-              prior is convex at the maximum (in the tails of a heavy-tailed prior) or linear (a Laplace or uniform prior), \
-              and the curvature of the likelihood does not compensate for it. With `curvature = hessian`, the precision can \
-              also fail to be positive at a point that is not a maximum. If the precision is not a number, a derivative \
-              overflows: then another `curvature` does not help, but finite weights and standardised data do.\n\n\
-              Right: `curvature = ggn`, a Normal prior, or more epochs in the search for the maximum.",
-};
+    NO_LINK = "E0545", "a link that does not fit the likelihood":
+        "`probit`, `bridge` and `bridge_normalised` turn Gaussian logits into probabilities of classes. These links \
+         need one `Categorical` observation whose logits are the outputs; `probit` also allows `Bernoulli`.\n\n\
+         Right: `link = glm` or `monte_carlo`, which draw the outputs of other likelihoods.";
 
-static NO_LINK: Code = Code {
-    id: "E0545",
-    title: "a link that does not fit the likelihood",
-    explain: "`probit`, `bridge` and `bridge_normalised` turn Gaussian logits into probabilities of classes. These links \
-              need one `Categorical` observation whose logits are the outputs; `probit` also allows `Bernoulli`.\n\n\
-              Right: `link = glm` or `monte_carlo`, which draw the outputs of other likelihoods.",
-};
+    /// A search for a maximum ended early, or a given start is not a maximum.
+    NOT_AT_MAXIMUM = "E0546", "the maximum is not reached":
+        "Around a point that is not a maximum of the posterior, the Gaussian has the wrong centre and the wrong shape. With the \
+         gradient `g` of the log posterior and the precision `P` of the Gaussian, the log posterior could still rise by \
+         `g' P^-1 g / 2`, and this is more than 0.1 per weight. If the gradient or its square is not finite, the message contains \
+         `without bound`. Free parameters that are not weights, such as a noise level, are checked along their gradient. A rise is not \
+         reported if it is at most 0.1 for each of these parameters plus 0.001 per row. Search longer, with a schedule that ends at \
+         small steps (`schedule = cosine`), or start from the result of another inference with the same prior and likelihood.";
 
-/// A search for a maximum ended early, or a given start is not a maximum.
-static NOT_AT_MAXIMUM: Code = Code {
-    id: "E0546",
-    title: "the maximum is not reached",
-    explain: "Around a point that is not a maximum of the posterior, the Gaussian has the wrong centre and the wrong shape. With the \
-              gradient `g` of the log posterior and the precision `P` of the Gaussian, the log posterior could still rise by \
-              `g' P^-1 g / 2`, and this is more than 0.1 per weight. If the gradient or its square is not finite, the message contains \
-              `without bound`. Free parameters that are not weights, such as a noise level, are checked along their gradient. A rise is not \
-              reported if it is at most 0.1 for each of these parameters plus 0.001 per row. Search longer, with a schedule that ends at \
-              small steps (`schedule = cosine`), or start from the result of another inference with the same prior and likelihood.",
-};
+    DEPENDENT_PRIOR = "E0547", "a prior whose elements depend on each other":
+        "Only `structure = full` can represent a prior with correlated weights. Weights are correlated, for example, if one weight is the mean \
+         of others. The other \
+         structures need a prior whose precision is diagonal.\n\nRight: `structure = full`, or a posterior that fixes the parameter on which several weights depend: \
+         `posterior Fixed of Model { mean = map.mean }`.";
 
-static DEPENDENT_PRIOR: Code = Code {
-    id: "E0547",
-    title: "a prior whose elements depend on each other",
-    explain: "Only `structure = full` can represent a prior with correlated weights. Weights are correlated, for example, if one weight is the mean \
-              of others. The other \
-              structures need a prior whose precision is diagonal.\n\nRight: `structure = full`, or a posterior that fixes the parameter on which several weights depend: \
-              `posterior Fixed of Model { mean = map.mean }`.",
-};
+    PRIOR_NOT_NORMAL = "E0550", "a prior that is not Normal":
+        "`prior_precision = marginal_likelihood` and `online = true` maximise the marginal likelihood over a factor on the precision of \
+         the prior. The effect of such a factor on the normalising constant is known only if the priors of all weights are Normal; bnnc \
+         checks this from the log density and its first two derivatives. Other priors, such as `StudentT`, `Laplace` or the priors of \
+         constrained weights, have other normalising constants.\
+         \n\nRight: use a `Normal` prior, or leave the option out, to use the prior of the model unchanged.";
 
-static PRIOR_NOT_NORMAL: Code = Code {
-    id: "E0550",
-    title: "a prior that is not Normal",
-    explain: "`prior_precision = marginal_likelihood` and `online = true` maximise the marginal likelihood over a factor on the precision of \
-              the prior. The effect of such a factor on the normalising constant is known only if the priors of all weights are Normal; bnnc \
-              checks this from the log density and its first two derivatives. Other priors, such as `StudentT`, `Laplace` or the priors of \
-              constrained weights, have other normalising constants.\
-              \n\nRight: use a `Normal` prior, or leave the option out, to use the prior of the model unchanged.",
-};
+    FACTOR_AT_END = "E0551", "the factor on the prior is at the end of the search range":
+        "bnnc multiplies the precision of the prior by a factor, and searches for the best factor. The search range is 1e-8 to 1e8 with \
+         `prior_precision = marginal_likelihood`, and 1e-4 to 1e4 with `prior_precision = validation`. A factor at an end of the range means \
+         that the criterion does not have a maximum inside the \
+         range. With a large factor, the weights have hardly any spread. The validation rows favour a large factor in two cases: the noise of \
+         the likelihood is already too large, or the Gaussian is wider than the posterior under every factor. The marginal likelihood \
+         prefers a large factor if the weights are at the mean of their prior. With a small factor, the prior does not have an effect. \
+         This warning also appears if the search for several factors ended before it converged.\n\n\
+         Wrong: `laplace(Net, images) { start = best, prior_precision = validation }` for classes.\n\n\
+         Right: use one of these: `link = bridge` for classes, a learned noise level, a start that is a maximum, or `nuts` or `vi`, which \
+         average over the weights.";
 
-static FACTOR_AT_END: Code = Code {
-    id: "E0551",
-    title: "the factor on the prior is at the end of the search range",
-    explain: "bnnc multiplies the precision of the prior by a factor, and searches for the best factor. The search range is 1e-8 to 1e8 with \
-              `prior_precision = marginal_likelihood`, and 1e-4 to 1e4 with `prior_precision = validation`. A factor at an end of the range means \
-              that the criterion does not have a maximum inside the \
-              range. With a large factor, the weights have hardly any spread. The validation rows favour a large factor in two cases: the noise of \
-              the likelihood is already too large, or the Gaussian is wider than the posterior under every factor. The marginal likelihood \
-              prefers a large factor if the weights are at the mean of their prior. With a small factor, the prior does not have an effect. \
-              This warning also appears if the search for several factors ended before it converged.\n\n\
-              Wrong: `laplace(Net, images) { start = best, prior_precision = validation }` for classes.\n\n\
-              Right: use one of these: `link = bridge` for classes, a learned noise level, a start that is a maximum, or `nuts` or `vi`, which \
-              average over the weights.",
-};
+    PRIOR_AVERAGED = "E0552", "a prior that a Kronecker structure replaces by its mean":
+        "If the prior has one precision for a whole weight matrix, it has the same eigenvectors as the Kronecker \
+         product, so the sum of both is exact (Immer et al. 2021, section 4.2). If the precision of the prior varies \
+         within the matrix, in the model or with `prior_structure = diagonal`, each eigenvector gets a weighted mean of \
+         the precisions instead; the weights are the squares of its elements. Standard deviations and the marginal \
+         likelihood are computed with this averaged prior. With the model's own prior, they may be very different.\n\n\
+         Right: use one of these. `structure = full`, `diagonal` and `low_rank(..)` represent such a prior exactly. With `prior_structure = \
+         layer`, or one precision per matrix in the model, the prior does not vary within a matrix.";
 
-static PRIOR_AVERAGED: Code = Code {
-    id: "E0552",
-    title: "a prior that a Kronecker structure replaces by its mean",
-    explain: "If the prior has one precision for a whole weight matrix, it has the same eigenvectors as the Kronecker \
-              product, so the sum of both is exact (Immer et al. 2021, section 4.2). If the precision of the prior varies \
-              within the matrix, in the model or with `prior_structure = diagonal`, each eigenvector gets a weighted mean of \
-              the precisions instead; the weights are the squares of its elements. Standard deviations and the marginal \
-              likelihood are computed with this averaged prior. With the model's own prior, they may be very different.\n\n\
-              Right: use one of these. `structure = full`, `diagonal` and `low_rank(..)` represent such a prior exactly. With `prior_structure = \
-              layer`, or one precision per matrix in the model, the prior does not vary within a matrix.",
-};
-
-static OTHER_CENTRE: Code = Code {
-    id: "E0570",
-    title: "a centre that is the maximum of another density",
-    explain: "The search maximised the posterior of the model. The Gaussian approximates a different posterior: its prior has another precision, or \
-              its log likelihood is divided by a temperature. The Gaussian has the spread of this new \
-              posterior, but the centre of the old one. With the gradient `g` and the precision `P` of the new log density, \
-              that density could still rise by `g' P^-1 g / 2`, and this is more than 0.1 per weight. If `prior_precision` \
-              is a number, the search maximises the density under that prior, and the centre is right. A factor that is \
-              tuned after the search (`marginal_likelihood`, `validation`) does not move the centre. A factor on the prior \
-              does not move the centre either if the start is used as the maximum. If validation rows choose the factor, the factor only narrows \
-              the Gaussian around this centre, because the maximum under the scaled prior may predict far worse.\n\n\
-              Wrong: `infer l = laplace(Model, data) { start = map, prior_precision = 100 }`.\n\n\
-              Right: use one of these. `infer l = laplace(Model, data) { start = map, steps = 20000, prior_precision = 100 }` continues the search \
-              from the start, under the new prior. The model can also declare this prior. Instead of `prior_precision = marginal_likelihood`, write \
-              `online = true, steps = 20000`. Instead of `prior_precision = validation`, write `link = bridge` for classes.",
-};
+    OTHER_CENTRE = "E0570", "a centre that is the maximum of another density":
+        "The search maximised the posterior of the model. The Gaussian approximates a different posterior: its prior has another precision, or \
+         its log likelihood is divided by a temperature. The Gaussian has the spread of this new \
+         posterior, but the centre of the old one. With the gradient `g` and the precision `P` of the new log density, \
+         that density could still rise by `g' P^-1 g / 2`, and this is more than 0.1 per weight. If `prior_precision` \
+         is a number, the search maximises the density under that prior, and the centre is right. A factor that is \
+         tuned after the search (`marginal_likelihood`, `validation`) does not move the centre. A factor on the prior \
+         does not move the centre either if the start is used as the maximum. A factor chosen by validation rows only \
+         narrows the Gaussian around this centre: the maximum under that prior may predict far worse.\n\n\
+         Wrong: `infer l = laplace(Model, data) { start = map, prior_precision = 100 }`.\n\n\
+         Right: use one of these. `infer l = laplace(Model, data) { start = map, steps = 20000, prior_precision = 100 }` continues the search \
+         from the start, under the new prior. The model can also declare this prior. Instead of `prior_precision = marginal_likelihood`, write \
+         `online = true, steps = 20000`. Instead of `prior_precision = validation`, write `link = bridge` for classes.";
+}
 
 /// The data of a warning about a Gaussian whose centre is not the maximum of the density that it
 /// approximates.

@@ -1,32 +1,26 @@
 //! The diagnostics of the settings of Markov chains.
 
-use bnnc_base::diagnostic::{Code, Diagnostic};
+use bnnc_base::codes;
+use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::number::{exact, rounded};
 use bnnc_core::diagnostics::data_warning;
 
-/// All codes of the diagnostics in this file, sorted.
-pub static CODES: &[&Code] = &[&ONE_CHAIN, &ONE_START];
+codes! {
+    ONE_CHAIN = "E0580", "a single chain":
+        "Convergence is judged by comparing chains that started in different places. With one chain, only its two halves are compared, and a chain that stays \
+         at one of several modes looks converged.\n\nWrong: `nuts(Model, data) { chains = 1 }`.\n\nRight: `chains = 4`.";
 
-static ONE_CHAIN: Code = Code {
-    id: "E0580",
-    title: "a single chain",
-    explain: "Convergence is judged by comparing chains that started in different places. With one chain, only its two halves are compared, and a chain that stays \
-              at one of several modes looks converged.\n\nWrong: `nuts(Model, data) { chains = 1 }`.\n\nRight: `chains = 4`.",
-};
-
-static ONE_START: Code = Code {
-    id: "E0651",
-    title: "chains that start at one point",
-    explain: "R-hat can only detect modes that at least one chain has visited. If all chains start at the same point, such as the maximum \
-              that `map` found, all of them may miss another mode, or a part of the posterior that is hard to reach from this point. R-hat \
-              is then 1 although a part of the posterior is missing. Chains reveal such a mode if their starts are further apart than the \
-              width of the posterior (Gelman and Rubin 1992). With `start` alone, or with `jitter = 0`, all chains start at the same point. \
-              `jitter` moves each start by up to its value, on the unconstrained scale. A `jitter` below a thousandth of every posterior \
-              standard deviation does not have an effect.\n\n\
-              Wrong: `nuts(Model, data) { start = best }`.\n\n\
-              Right: `nuts(Model, data) { start = best, jitter = 0.5 }`, or leave `start` out: then chains start around zero \
-              with `jitter = 2`.",
-};
+    ONE_START = "E0651", "chains that start at one point":
+        "R-hat can only detect modes that at least one chain has visited. If all chains start at the same point, such as the maximum \
+         that `map` found, all of them may miss another mode, or a part of the posterior that is hard to reach from this point. R-hat \
+         is then 1 although a part of the posterior is missing. Chains reveal such a mode if their starts are further apart than the \
+         width of the posterior (Gelman and Rubin 1992). With `start` alone, or with `jitter = 0`, all chains start at the same point. \
+         `jitter` moves each start by up to its value, on the unconstrained scale. A `jitter` below a thousandth of every posterior \
+         standard deviation does not have an effect.\n\n\
+         Wrong: `nuts(Model, data) { start = best }`.\n\n\
+         Right: `nuts(Model, data) { start = best, jitter = 0.5 }`, or leave `start` out: then chains start around zero \
+         with `jitter = 2`.";
+}
 
 /// A warning: the run has only one chain.
 pub fn one_chain(infer: &str) -> Diagnostic {

@@ -1,57 +1,61 @@
 //! Diagnostics of the iterates that make up a posterior.
 
-use bnnc_base::diagnostic::{Code, Diagnostic, FaultyInput};
+use bnnc_base::codes;
+use bnnc_base::diagnostic::{Diagnostic, FaultyInput};
 use bnnc_base::number::rounded;
 use bnnc_core::diagnostics::{error, warning};
 
-/// A training stopped before it had enough iterates for a posterior.
-pub(super) static TOO_FEW_ITERATES: Code = Code {
-    id: "E0531",
-    title: "too few iterates",
-    explain: "`swag` fits a Gaussian to iterates: the weights after every `every`-th epoch that follows `warmup`. `patience` \
-              stopped the training before the second iterate, but a covariance needs at least two (`covariance = point` \
-              needs one).\n\n\
-              Right: a shorter `warmup`, or a longer `patience` or no `patience`.",
-};
+codes! {
+    /// A training stopped before it had enough iterates for a posterior.
+    pub(super) TOO_FEW_ITERATES = "E0531", "too few iterates":
+        "`swag` fits a Gaussian to iterates: the weights after every `every`-th epoch that follows `warmup`. `patience` \
+         stopped the training before the second iterate, but a covariance needs at least two (`covariance = point` \
+         needs one).\n\n\
+         Right: a shorter `warmup`, or a longer `patience` or no `patience`.";
 
-/// The loss at the end of a training run was far above the loss at its start, so the iterates are
-/// not near an optimum.
-pub(super) static ITERATES_ASTRAY: Code = Code {
-    id: "E0532",
-    title: "the optimiser diverged",
-    explain: "The iterates of this training should represent the posterior. The loss per row was higher in the last epoch \
-              than in the first, by more than 1: the steps are too large, and the iterates do not represent the \
-              posterior.\n\n\
-              Wrong: `optimiser = SGD(10)`.\n\n\
-              Right: a smaller learning rate, for example ten times smaller, with which the loss does not rise.",
-};
+    /// The loss at the end of a training run was far above the loss at its start, so the iterates are
+    /// not near an optimum.
+    pub(super) ITERATES_ASTRAY = "E0532", "the optimiser diverged":
+        "The iterates of this training should represent the posterior. The loss per row was higher in the last epoch \
+         than in the first, by more than 1: the steps are too large, and the iterates do not represent the \
+         posterior.\n\n\
+         Wrong: `optimiser = SGD(10)`.\n\n\
+         Right: a smaller learning rate, for example ten times smaller, with which the loss does not rise.";
 
-pub(super) static STILL_ITERATES: Code = Code {
-    id: "E0569",
-    title: "iterates without noise",
-    explain: "`swag` approximates the posterior by the scatter of the training iterates (Maddox et al. 2019). Iterates scatter \
-              because every step uses a different batch of rows. If each batch holds all rows, this noise is missing. The iterates then converge to \
-              one point, and the intervals are too narrow by a factor of a thousand or more. A learning rate that falls while iterates are taken \
-              has the same effect: the scatter is proportional to the rate, so late iterates lie closer and closer together.\n\n\
-              Wrong: `schedule = cosine`, or `swag(M, d)` with 40 rows: by default, all rows are then in one batch.\n\n\
-              Right: use `swag(M, d) { batch = 4, schedule = constant }`. You can also use `laplace`, `vi` or `nuts`: their intervals do not depend \
-              on the optimiser.",
-};
+    pub(super) STILL_ITERATES = "E0569", "iterates without noise":
+        "`swag` approximates the posterior by the scatter of the training iterates (Maddox et al. 2019). Iterates scatter \
+         because every step uses a different batch of rows. If each batch holds all rows, this noise is missing. The iterates then converge to \
+         one point, and the intervals are too narrow by a factor of a thousand or more. A learning rate that falls while iterates are taken \
+         has the same effect: the scatter is proportional to the rate, so late iterates lie closer and closer together.\n\n\
+         Wrong: `schedule = cosine`, or `swag(M, d)` with 40 rows: by default, all rows are then in one batch.\n\n\
+         Right: use `swag(M, d) { batch = 4, schedule = constant }`. You can also use `laplace`, `vi` or `nuts`: their intervals do not depend \
+         on the optimiser.";
 
-pub(super) static AGREEING_MEMBERS: Code = Code {
-    id: "E0672",
-    title: "members of an ensemble that agree",
-    explain: "The members of an ensemble are training runs with different random starts. Their spread represents uncertainty \
-              only if the objective has several optima, as the objective of a network does (Lakshminarayanan, Pritzel and \
-              Blundell 2017). Here all members ended in the same optimum; a linear model, for example, has only one. bnnc \
-              computes a standard deviation of each element, given all other parameters, from the curvature of the log \
-              posterior. On average over the elements of every parameter, the members scatter by less than a fifth of this \
-              standard deviation. This scatter only shows how precisely each training found the optimum. The printed \
-              standard deviations, and the intervals of predictions, contain the noise of the likelihood but not the \
-              uncertainty of the parameters.\n\n\
-              Wrong: `ensemble(Line, d)` for `y ~ Normal(a + b * x, sigma)`.\n\n\
-              Right: `laplace(Line, d)`, `vi(Line, d)` or `nuts(Line, d)`.",
-};
+    pub(super) OTHER_BREADTH = "E0573", "iterates whose scatter is not that of the posterior":
+        "`swag` approximates the posterior by the scatter of the training iterates (Maddox et al. 2019). The amount of scatter depends on \
+         the learning rate, the size of the batches and the optimiser. Only one learning rate gives the scatter of the posterior \
+         (Mandt, Hoffman and Blei 2017). For draws of a Gaussian posterior, the loss (the negative log posterior) exceeds its minimum \
+         on average by half the number of parameters. Here the mean rise differs from this value by a factor of more than 25, so \
+         standard deviations are wrong by a factor of more than five. `breadth` in the diagnostics is the observed mean rise divided by \
+         the expected mean rise. To correct the covariance, divide `scale` by `breadth`. A single parameter is reported if its variance \
+         is below a 25th of its conditional variance given all other parameters. The conditional variance is a lower bound for the \
+         posterior variance.\n\n\
+         Wrong: `swag(M, d)` for a line through 1000 points: the steps, of 0.005, are far too short.\n\n\
+         Right: use one of these: `swag(M, d) { scale = 170 }` with the number that the warning names, another rate, or `laplace`, `vi` or \
+         `nuts`.";
+
+    pub(super) AGREEING_MEMBERS = "E0672", "members of an ensemble that agree":
+        "The members of an ensemble are training runs with different random starts. Their spread represents uncertainty \
+         only if the objective has several optima, as the objective of a network does (Lakshminarayanan, Pritzel and \
+         Blundell 2017). Here all members ended in the same optimum; a linear model, for example, has only one. bnnc \
+         computes a standard deviation of each element, given all other parameters, from the curvature of the log \
+         posterior. On average over the elements of every parameter, the members scatter by less than a fifth of this \
+         standard deviation. This scatter only shows how precisely each training found the optimum. The printed \
+         standard deviations, and the intervals of predictions, contain the noise of the likelihood but not the \
+         uncertainty of the parameters.\n\n\
+         Wrong: `ensemble(Line, d)` for `y ~ Normal(a + b * x, sigma)`.\n\n\
+         Right: `laplace(Line, d)`, `vi(Line, d)` or `nuts(Line, d)`.";
+}
 
 /// An error: a training run has too few iterates for a posterior.
 pub fn too_few_iterates(infer: &str, found: usize, least: usize) -> Diagnostic {
@@ -109,22 +113,6 @@ pub fn falling_rate(infer: &str, fall: f64) -> Diagnostic {
         "keep the learning rate constant while iterates are taken: `schedule = constant`, or `schedule = step(0.5, 0.1)`, which lowers the rate only once: at half of the training, when the default `warmup` ends; or use `laplace`, `vi` or `nuts`",
     )
 }
-
-pub(super) static OTHER_BREADTH: Code = Code {
-    id: "E0573",
-    title: "iterates whose scatter is not that of the posterior",
-    explain: "`swag` approximates the posterior by the scatter of the training iterates (Maddox et al. 2019). The amount of scatter depends on \
-              the learning rate, the size of the batches and the optimiser. Only one learning rate gives the scatter of the posterior \
-              (Mandt, Hoffman and Blei 2017). For draws of a Gaussian posterior, the loss (the negative log posterior) exceeds its minimum \
-              on average by half the number of parameters. Here the mean rise differs from this value by a factor of more than 25, so \
-              standard deviations are wrong by a factor of more than five. `breadth` in the diagnostics is the observed mean rise divided by \
-              the expected mean rise. To correct the covariance, divide `scale` by `breadth`. A single parameter is reported if its variance \
-              is below a 25th of its conditional variance given all other parameters. The conditional variance is a lower bound for the \
-              posterior variance.\n\n\
-              Wrong: `swag(M, d)` for a line through 1000 points: the steps, of 0.005, are far too short.\n\n\
-              Right: use one of these: `swag(M, d) { scale = 170 }` with the number that the warning names, another rate, or `laplace`, `vi` or \
-              `nuts`.",
-};
 
 /// A warning: the Gaussian over iterates is too broad or too narrow. The variances of the Gaussian,
 /// multiplied by `scale`, are `breadth` times the posterior variances.

@@ -1,64 +1,82 @@
 //! Diagnostics of training runs and of their losses.
 
-use bnnc_base::diagnostic::{Code, Diagnostic, FaultyInput};
+use bnnc_base::codes;
+use bnnc_base::diagnostic::{Diagnostic, FaultyInput};
 use bnnc_base::number::rounded;
 use bnnc_core::diagnostics::{error, warning};
 
-pub(super) static NOT_CONVERGED: Code = Code {
-    id: "E0533",
-    title: "the training has not converged",
-    explain: "At the end of the training, the loss (the negative log posterior or the negative evidence lower bound of all rows) still falls \
-              by more than its noise, or the noise is so large that it would hide a fall. Estimates, standard deviations and predictions \
-              come from parameters that were still moving. The reported fall is an extrapolation from the last fifth of the training: it is the \
-              expected fall if the training continued for the same number of steps again. Each step counts in proportion to its learning rate. \
-              Falls below one nat, or below 0.02 per row, are not reported. A training run has diverged if its loss per row rises by more than 10 \
-              nats or ends above 1e8. If the loss does not have noise, as for `map`, and is cheap to compute, bnnc continues from the \
-              end of the training with a descent in double precision. The warning then reports by how much this descent lowered the loss, if \
-              that is more than 0.1 nats for each weight and more than 0.001 per row. This descent also detects plateaus. The loss of `vi` \
-              and `dropout` has noise. For these methods, the descent minimises the mean loss over fixed draws of the noise, and its gain is \
-              measured over other draws. The gain is reported only if it exceeds the threshold by three standard errors. For `vi`, the gain is a KL \
-              divergence, so the threshold does not depend on the number of rows. It is 0.1 nats for each weight, or 0.05 nats if there are at \
-              least ten rows for each weight. As an example, a posterior scale that is 22 % too small costs 0.05 nats. If the descent does not \
-              lower the loss, the training continues for a few hundred steps with a learning rate that rises again and then falls to zero. These \
-              steps recover only a part of the remaining fall, so a fifth of the threshold applies.\n\n\
-              Wrong: `infer fit = vi(Q, data) { steps = 200, optimiser = Adam(1e-3) }`, which moves no parameter by more \
-              than 0.2.\n\n\
-              Right: use one of these: the default length, as in `infer fit = vi(Q, data)`, more `steps` or `epochs`, or a larger rate, such as \
-              `optimiser = Adam(1e-2)`. It also helps to standardise the inputs and the target, because good parameters then have a size of about 1.",
-};
+codes! {
+    pub(super) NOT_CONVERGED = "E0533", "the training has not converged":
+        "At the end of the training, the loss (the negative log posterior or the negative evidence lower bound of all rows) still falls \
+         by more than its noise, or the noise is so large that it would hide a fall. Estimates, standard deviations and predictions \
+         come from parameters that were still moving. The reported fall is an extrapolation from the last fifth of the training: it is the \
+         expected fall if the training continued for the same number of steps again. Each step counts in proportion to its learning rate. \
+         Falls below one nat, or below 0.02 per row, are not reported. A training run has diverged if its loss per row rises by more than 10 \
+         nats or ends above 1e8. If the loss does not have noise, as for `map`, and is cheap to compute, bnnc continues from the \
+         end of the training with a descent in double precision. The warning then reports by how much this descent lowered the loss, if \
+         that is more than 0.1 nats for each weight and more than 0.001 per row. This descent also detects plateaus. The loss of `vi` \
+         and `dropout` has noise. For these methods, the descent minimises the mean loss over fixed draws of the noise, and its gain is \
+         measured over other draws. The gain is reported only if it exceeds the threshold by three standard errors. For `vi`, the gain is a KL \
+         divergence, so the threshold does not depend on the number of rows. It is 0.1 nats for each weight, or 0.05 nats if there are at \
+         least ten rows for each weight. As an example, a posterior scale that is 22 % too small costs 0.05 nats. If the descent does not \
+         lower the loss, the training continues for a few hundred steps with a learning rate that rises again and then falls to zero. These \
+         steps recover only a part of the remaining fall, so a fifth of the threshold applies.\n\n\
+         Wrong: `infer fit = vi(Q, data) { steps = 200, optimiser = Adam(1e-3) }`, which moves no parameter by more \
+         than 0.2.\n\n\
+         Right: use one of these: the default length, as in `infer fit = vi(Q, data)`, more `steps` or `epochs`, or a larger rate, such as \
+         `optimiser = Adam(1e-2)`. It also helps to standardise the inputs and the target, because good parameters then have a size of about 1.";
 
-pub(super) static WORSENED: Code = Code {
-    id: "E0534",
-    title: "the training ended with a higher loss than before",
-    explain: "The mean loss of the last twentieth of the training was above the mean loss of an earlier twentieth, by more than three \
-              standard errors and by more than 0.02 per row. bnnc then returns the parameters from the end of the twentieth with the lowest mean \
-              loss. The usual cause \
-              is a learning rate that is still too large at the end of the training.\n\n\
-              Wrong: `optimiser = Adam(0.1), schedule = constant`.\n\n\
-              Right: a smaller rate, or a schedule that lets the rate fall to zero: `schedule = cooldown` or `cosine`.",
-};
+    pub(super) WORSENED = "E0534", "the training ended with a higher loss than before":
+        "The mean loss of the last twentieth of the training was above the mean loss of an earlier twentieth, by more than three \
+         standard errors and by more than 0.02 per row. bnnc then returns the parameters from the end of the twentieth with the lowest mean \
+         loss. The usual cause \
+         is a learning rate that is still too large at the end of the training.\n\n\
+         Wrong: `optimiser = Adam(0.1), schedule = constant`.\n\n\
+         Right: a smaller rate, or a schedule that lets the rate fall to zero: `schedule = cooldown` or `cosine`.";
 
-pub(super) static RESTARTS_DIFFER: Code = Code {
-    id: "E0535",
-    title: "restarts end at different losses",
-    explain: "With `restarts = n` a method trains from n random starts and keeps the training with the lowest loss at its end. Here the \
-              losses of the best and the worst differ by more than three standard errors, and by more than one nat and 0.02 per row: there are \
-              several optima, and a training run from one start may end in a bad one. The message counts the restarts that end near the \
-              lowest loss. If only one restart ends there, further restarts may find a still lower loss. If all restarts end in the same \
-              optimum, they cannot show whether a better optimum exists.\n\n\
-              Wrong: `restarts = 1` for such a model.\n\n\
-              Right: use more restarts, until several of them end near the best loss, or use `ensemble`, which combines its members.",
-};
+    pub(super) RESTARTS_DIFFER = "E0535", "restarts end at different losses":
+        "With `restarts = n` a method trains from n random starts and keeps the training with the lowest loss at its end. Here the \
+         losses of the best and the worst differ by more than three standard errors, and by more than one nat and 0.02 per row: there are \
+         several optima, and a training run from one start may end in a bad one. The message counts the restarts that end near the \
+         lowest loss. If only one restart ends there, further restarts may find a still lower loss. If all restarts end in the same \
+         optimum, they cannot show whether a better optimum exists.\n\n\
+         Wrong: `restarts = 1` for such a model.\n\n\
+         Right: use more restarts, until several of them end near the best loss, or use `ensemble`, which combines its members.";
 
-pub(super) static SINGLE_ROW: Code = Code {
-    id: "E0538",
-    title: "a training step with a single row",
-    explain: "A model with running means, such as one with `BatchNorm`, normalises the rows of a training step together. The variance over a \
-              single row is zero or misleading, so every step needs at least two rows. This includes the last step of an epoch. If the inputs and \
-              outputs of a model are whole columns, all rows of the file form a single example.\n\n\
-              Wrong: `batch = 32` with 65 training rows, because the last step of an epoch has one row.\n\n\
-              Right: use a batch size that leaves no single row, for example `batch = 33`, or `batch = 0`, which uses all rows in each step.",
-};
+    pub(super) UNBOUNDED_DENSITY = "E0537", "the posterior density has no maximum":
+        "A method that maximises the posterior density moved a parameter towards an end of its range. The density keeps rising towards this \
+         end. The usual cause is a scale in the prior of other parameters: as `tau` goes to zero and every \
+         `theta` to `mu`, the density of `theta ~ Normal(mu, tau)` grows without bound, although hardly any of the \
+         posterior probability is there. The estimates are meaningless: the effects of all groups are equal.\n\n\
+         Wrong: `theta: real[J] ~ Normal(mu, tau)` with `tau ~ HalfNormal(5)` and `map`.\n\n\
+         Right: `nuts` or `vi`, which average over `tau`. If you need a maximum, give the parameter a fixed value, or a \
+         prior that keeps it away from the end of its range, such as `InverseGamma(3, 20)`. `LogNormal(0, 1)` bounds \
+         the density too, but its maximum can still be far below every plausible scale. A log scale, as in `lt ~ \
+         Normal(0, 2)` and `theta ~ Normal(mu, exp(lt))`, falls in the same way, at best to a scale such as `exp(-30)`. A \
+         non-centred parameterisation, `z: real[J] ~ Normal(0, 1)` and `theta = mu + exp(lt) * z`, has a bounded density.";
+
+    pub(super) SINGLE_ROW = "E0538", "a training step with a single row":
+        "A model with running means, such as one with `BatchNorm`, normalises the rows of a training step together. The variance over a \
+         single row is zero or misleading, so every step needs at least two rows. This includes the last step of an epoch. If the inputs and \
+         outputs of a model are whole columns, all rows of the file form a single example.\n\n\
+         Wrong: `batch = 32` with 65 training rows, whose last step has one row.\n\n\
+         Right: use a batch size that leaves no single row, for example `batch = 33`, or `batch = 0`, which uses all rows in each step.";
+
+    pub(super) NO_STREAM = "E0590", "an inference that cannot learn from arriving rows":
+        "Inference can learn from rows that arrive one by one only if no columns of the model are shared by all examples, because shared \
+         columns would have to arrive before all rows. The option must be `kl_weight = exact`, because arriving rows do not have epochs over \
+         which the KL divergence could be spread.\n\nRight: leave `kl_weight` out.";
+
+    pub(super) AT_SADDLE = "E0673", "the training ended at a saddle":
+        "The slope of the loss is zero at the end of the training, but the loss is not at a minimum: a descent from a point at a \
+         distance of about 0.001 ends at a much lower loss. A training run ends at a saddle if the model is symmetric in a parameter and \
+         training starts at the centre of the symmetry. Examples are `b = 0` for `b * b`, and `b = c = 0` for `b * c`. Every step then \
+         leaves the parameter where it is. Its estimate is merely the start, and the standard deviation of `laplace` is the standard \
+         deviation of the prior.\n\n\
+         Wrong: `b ~ Normal(0, 5)`, `y ~ Normal(a + b * b * x, sigma)` and `map(M, d)`.\n\n\
+         Right: use `map(M, d) { restarts = 4 }`: the further training runs have random starts. You can also use a model without the symmetry, \
+         such as `slope: positive` and `a + slope * x`.";
+}
 
 /// A training run with a step of a single row, although the model normalises the rows of a step
 /// together.
@@ -84,14 +102,6 @@ pub fn single_example(infer: &str) -> Diagnostic {
         .help("write the model for one row, such as `model M(x: real[d]) -> y: real`")
         .help("or use a normalisation within an example, such as `LayerNorm`")
 }
-
-pub(super) static NO_STREAM: Code = Code {
-    id: "E0590",
-    title: "an inference that cannot learn from arriving rows",
-    explain: "Inference can learn from rows that arrive one by one only if no columns of the model are shared by all examples, because shared \
-              columns would have to arrive before all rows. The option must be `kl_weight = exact`, because arriving rows do not have epochs over \
-              which the KL divergence could be spread.\n\nRight: leave `kl_weight` out.",
-};
 
 /// An inference block that cannot learn from rows that arrive one by one. `why` is the reason.
 pub fn no_stream(infer: &str, why: &str) -> Diagnostic {
@@ -196,21 +206,6 @@ pub fn not_at_minimum(trained: WarnedTraining<'_>, fall: f64, rows: usize) -> Di
     others.fold(warning, Diagnostic::help)
 }
 
-pub(super) static UNBOUNDED_DENSITY: Code = Code {
-    id: "E0537",
-    title: "the posterior density has no maximum",
-    explain: "A method that maximises the posterior density moved a parameter towards an end of its range. The density keeps rising towards this \
-              end. The usual cause is a scale in the prior of other parameters: as `tau` goes to zero and every \
-              `theta` to `mu`, the density of `theta ~ Normal(mu, tau)` grows without bound, although hardly any of the \
-              posterior probability is there. The estimates are meaningless: the effects of all groups are equal.\n\n\
-              Wrong: `theta: real[J] ~ Normal(mu, tau)` with `tau ~ HalfNormal(5)` and `map`.\n\n\
-              Right: `nuts` or `vi`, which average over `tau`. If you need a maximum, give the parameter a fixed value, or a \
-              prior that keeps it away from the end of its range, such as `InverseGamma(3, 20)`. `LogNormal(0, 1)` bounds \
-              the density too, but its maximum can still be far below every plausible scale. A log scale, as in `lt ~ \
-              Normal(0, 2)` and `theta ~ Normal(mu, exp(lt))`, falls in the same way, at best to a scale such as `exp(-30)`. A \
-              non-centred parameterisation, `z: real[J] ~ Normal(0, 1)` and `theta = mu + exp(lt) * z`, has a bounded density.",
-};
-
 /// A warning: constrained parameters of an inference block diverge while its density rises by
 /// `rise` nats. `runaways` has the name of each parameter, with its values before and after the
 /// descent. `log` names one of them that is the logarithm of a scale.
@@ -254,19 +249,6 @@ pub fn unbounded_density(
         None => warning.help(format!("or use a prior that keeps {names} away from the end of the range, such as `InverseGamma(3, 20)` for a scale")),
     }
 }
-
-pub(super) static AT_SADDLE: Code = Code {
-    id: "E0673",
-    title: "the training ended at a saddle",
-    explain: "The slope of the loss is zero at the end of the training, but the loss is not at a minimum: a descent from a point at a \
-              distance of about 0.001 ends at a much lower loss. A training run ends at a saddle if the model is symmetric in a parameter and \
-              training starts at the centre of the symmetry. Examples are `b = 0` for `b * b`, and `b = c = 0` for `b * c`. Every step then \
-              leaves the parameter where it is. Its estimate is merely the start, and the standard deviation of `laplace` is the standard \
-              deviation of the prior.\n\n\
-              Wrong: `b ~ Normal(0, 5)`, `y ~ Normal(a + b * b * x, sigma)` and `map(M, d)`.\n\n\
-              Right: use `map(M, d) { restarts = 4 }`: the further training runs have random starts. You can also use a model without the symmetry, \
-              such as `slope: positive` and `a + slope * x`.",
-};
 
 /// A warning: a training run ended at a saddle. A descent from a nearby point ends `fall` nats
 /// below it.

@@ -1,19 +1,19 @@
 //! The diagnostic of schedules that are longer than the training.
 
 use bnnc_abi::manifest::Length;
-use bnnc_base::diagnostic::{Code, Diagnostic};
+use bnnc_base::codes;
+use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::number::rounded;
 use bnnc_core::diagnostics::warning;
 
-pub(super) static UNREACHED: Code = Code {
-    id: "E0721",
-    title: "a schedule that is longer than the training",
-    explain: "The times of `steps`, `swa` and `warmup` are in the unit of the length of the training: epochs after `epochs = \
-              300`, steps after `steps = 20000`. A time after the end of the training is never reached: a milestone does not \
-              lower the rate, and a `warmup` ends below the full rate.\n\n\
-              Wrong: `steps = 5000, schedule = steps([10000, 15000], 0.1)`.\n\n\
-              Right: `steps = 20000, schedule = steps([10000, 15000], 0.1)`.",
-};
+codes! {
+    pub(super) UNREACHED = "E0721", "a schedule that is longer than the training":
+        "The times of `steps`, `swa` and `warmup` are in the unit of the length of the training: epochs after `epochs = \
+         300`, steps after `steps = 20000`. A time after the end of the training is never reached: a milestone does not \
+         lower the rate, and a `warmup` ends below the full rate.\n\n\
+         Wrong: `steps = 5000, schedule = steps([10000, 15000], 0.1)`.\n\n\
+         Right: `steps = 20000, schedule = steps([10000, 15000], 0.1)`.";
+}
 
 /// A warning: the training of `infer` ends before `time`, which its `schedule` names.
 pub fn unreached(infer: &str, schedule: &str, time: f64, length: Length) -> Diagnostic {

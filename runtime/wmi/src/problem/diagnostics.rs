@@ -2,95 +2,66 @@
 
 use super::Problem;
 use super::tree::Position;
+use bnnc_base::codes;
 use bnnc_base::diagnostic::{Code, Diagnostic, FaultyInput};
 
-/// All codes of this crate, in sorted order.
-pub static CODES: &[&Code] = &[
-    &BAD_TEXT,
-    &BAD_PROBLEM,
-    &NOT_LINEAR,
-    &TOO_LARGE,
-    &UNBOUNDED,
-    &GAVE_UP,
-    &OVERFLOW,
-];
+codes! {
+    /// The error for a text that is neither JSON nor SMT-LIB.
+    pub BAD_TEXT = "E0701", "a problem that cannot be parsed":
+        "A problem of weighted model integration is a JSON file (an instance, a list of instances, or the density of \
+         pywmi and wmpy) or an SMT-LIB 2 file. Here the text ends too early or violates the format: for example, a \
+         bracket or a quote is not closed, there is an extra comma, or an escape sequence does not exist.\n\n\
+         Wrong: `{\"formula\": [\"<=\", \"x\", \"1\"}`.\n\n\
+         Right: `{\"formula\": [\"<=\", \"x\", \"1\"]}`.";
 
-/// The error for a text that is neither JSON nor SMT-LIB.
-pub static BAD_TEXT: Code = Code {
-    id: "E0701",
-    title: "a problem that cannot be parsed",
-    explain: "A problem of weighted model integration is a JSON file (an instance, a list of instances, or the density of \
-              pywmi and wmpy) or an SMT-LIB 2 file. Here the text ends too early or violates the format: for example, a \
-              bracket or a quote is not closed, there is an extra comma, or an escape sequence does not exist.\n\n\
-              Wrong: `{\"formula\": [\"<=\", \"x\", \"1\"}`.\n\n\
-              Right: `{\"formula\": [\"<=\", \"x\", \"1\"]}`.",
-};
+    /// The error for a text that is well-formed but does not describe a problem.
+    pub BAD_PROBLEM = "E0702", "a problem that is not valid":
+        "The text can be parsed, but a part of it is not valid: for example, a name is not declared, an operator does not exist or has too few arguments, a number \
+         stands where a formula is expected, or a key is missing.\n\nWrong: `[\"<=\", \"x\", true]`.\n\nRight: `[\"<=\", \
+         \"x\", \"1/2\"]`, with `x` among the `reals`.\n\nIn JSON, write a Boolean variable as `[\"b\", \"name\"]`, a real variable as its name, and a number as a \
+         string such as `\"1/3\"`, `\"0.1\"` or `\"1e-9\"`. Numbers are represented exactly.";
 
-/// The error for a text that is well-formed but does not describe a problem.
-pub static BAD_PROBLEM: Code = Code {
-    id: "E0702",
-    title: "a problem that is not valid",
-    explain: "The text can be parsed, but a part of it is not valid: for example, a name is not declared, an operator does not exist or has too few arguments, a number \
-              stands where a formula is expected, or a key is missing.\n\nWrong: `[\"<=\", \"x\", true]`.\n\nRight: `[\"<=\", \
-              \"x\", \"1/2\"]`, with `x` among the `reals`.\n\nIn JSON, write a Boolean variable as `[\"b\", \"name\"]`, a real variable as its name, and a number as a \
-              string such as `\"1/3\"`, `\"0.1\"` or `\"1e-9\"`. Numbers are represented exactly.",
-};
+    /// The error for a constraint or a weight that cannot be integrated exactly.
+    pub NOT_LINEAR = "E0703", "a constraint that is not linear, or a weight that is not a polynomial":
+        "Constraints compare piecewise linear terms; weights are piecewise polynomials. bnnc cannot integrate exactly with products of variables in a constraint, or \
+         with quotients and functions of variables anywhere.\n\nWrong: `(assert (<= (* x y) 1.0))`.\n\nRight: `(assert (<= (+ x y) 1.0))`, \
+         or the product in the weight.";
 
-/// The error for a constraint or a weight that cannot be integrated exactly.
-pub static NOT_LINEAR: Code = Code {
-    id: "E0703",
-    title: "a constraint that is not linear, or a weight that is not a polynomial",
-    explain: "Constraints compare piecewise linear terms; weights are piecewise polynomials. bnnc cannot integrate exactly with products of variables in a constraint, or \
-              with quotients and functions of variables anywhere.\n\nWrong: `(assert (<= (* x y) 1.0))`.\n\nRight: `(assert (<= (+ x y) 1.0))`, \
-              or the product in the weight.",
-};
+    /// The error for a problem that exceeds the limits of the readers.
+    pub TOO_LARGE = "E0704", "a problem beyond the limits of the parser":
+        "Numbers may have 1000 digits, powers may go up to 4096, and terms and formulas may be nested 400 deep. A definition counts \
+         once, even if it is used several times.\n\n\
+         Wrong: `[\"^\", \"x\", \"100000\"]`.\n\n\
+         Right: `[\"^\", \"x\", \"100\"]`.";
 
-/// The error for a problem that exceeds the limits of the readers.
-pub static TOO_LARGE: Code = Code {
-    id: "E0704",
-    title: "a problem beyond the limits of the parser",
-    explain: "Numbers may have 1000 digits, powers may go up to 4096, and terms and formulas may be nested 400 deep. A definition counts \
-              once, even if it is used several times.\n\n\
-              Wrong: `[\"^\", \"x\", \"100000\"]`.\n\n\
-              Right: `[\"^\", \"x\", \"100\"]`.",
-};
+    /// The error for an integral over an unbounded region.
+    pub UNBOUNDED = "E0705", "an unbounded problem":
+        "The region is unbounded in the direction that the message names, and the weight is not zero there, so that the integral is infinite or does not exist. A \
+         region of zero weight may be unbounded.\n\nWrong: `\"reals\": [[\"x\", \"0\", null]]` with `\"weight\": \"1\"`.\n\nRight: \
+         `\"reals\": [[\"x\", \"0\", \"10\"]]`, or a weight such as `[\"ite\", [\"<=\", \"x\", \
+         \"1\"], \"1\", \"0\"]`.";
 
-/// The error for an integral over an unbounded region.
-pub static UNBOUNDED: Code = Code {
-    id: "E0705",
-    title: "an unbounded problem",
-    explain: "The region is unbounded in the direction that the message names, and the weight is not zero there, so that the integral is infinite or does not exist. A \
-              region of zero weight may be unbounded.\n\nWrong: `\"reals\": [[\"x\", \"0\", null]]` with `\"weight\": \"1\"`.\n\nRight: \
-              `\"reals\": [[\"x\", \"0\", \"10\"]]`, or a weight such as `[\"ite\", [\"<=\", \"x\", \
-              \"1\"], \"1\", \"0\"]`.",
-};
+    /// The code for a partial result.
+    pub GAVE_UP = "E0706", "a problem that needs more work than allowed":
+        "bnnc stopped for one of these reasons. It reached `--max-regions` regions, `--max-seconds`, or a limit on the \
+         number of cases. It needs more memory than `--max-memory` allows (by default, the free memory). Cases are \
+         nested too deep. Or one region has too many faces, or its weight has too many monomials, for an exact \
+         integral. A power of a linear form counts as one monomial. The printed value is the integral over the regions that bnnc finished. \
+         Its error bound covers the whole integral: a region that was left out contributes at most the volume of its \
+         box times the largest weight there.\n\n\
+         Wrong: `bnnc wmi problem.json --max-regions 10` for a problem of 12 regions.\n\n\
+         Right: a larger `--max-regions`, and a larger `--max-steps` if one region needs too much work. The other \
+         limits are fixed: fewer variables in one constraint, lower powers, or a formula split into several parts need \
+         less work.";
 
-/// The code for a partial result.
-pub static GAVE_UP: Code = Code {
-    id: "E0706",
-    title: "a problem that needs more work than allowed",
-    explain: "bnnc stopped for one of these reasons. It reached `--max-regions` regions, `--max-seconds`, or a limit on the \
-              number of cases. It needs more memory than `--max-memory` allows (by default, the free memory). Cases are \
-              nested too deep. Or one region has too many faces, or its weight has too many monomials, for an exact \
-              integral. A power of a linear form counts as one monomial. The printed value is the integral over the regions that bnnc finished. \
-              Its error bound covers the whole integral: a region that was left out contributes at most the volume of its \
-              box times the largest weight there.\n\n\
-              Wrong: `bnnc wmi problem.json --max-regions 10` for a problem of 12 regions.\n\n\
-              Right: a larger `--max-regions`, and a larger `--max-steps` if one region needs too much work. The other \
-              limits are fixed: fewer variables in one constraint, lower powers, or a formula split into several parts need \
-              less work.",
-};
-
-/// The code for a result that double precision cannot represent.
-pub static OVERFLOW: Code = Code {
-    id: "E0707",
-    title: "an integral above the largest number",
-    explain: "The integral is larger than double precision can hold, about 1.8e308. A fraction does not have such a limit, and the logarithm \
-              of the magnitude is in the note and under `log_value` of `--json`. If an integral is too small for double precision, this is not an \
-              error. The value is then 0 with a bound on the absolute error, and `log_value` is the logarithm of the integral.\n\n\
-              Wrong: `bnnc wmi problem.json` where `x` is from 0 to `1e200` and the weight is `x^2`.\n\n\
-              Right: the same with `--exact`, or variables in larger units.",
-};
+    /// The code for a result that double precision cannot represent.
+    pub OVERFLOW = "E0707", "an integral above the largest number":
+        "The integral is larger than double precision can hold, about 1.8e308. A fraction does not have such a limit, and the logarithm \
+         of the magnitude is in the note and under `log_value` of `--json`. If an integral is too small for double precision, this is not an \
+         error. The value is then 0 with a bound on the absolute error, and `log_value` is the logarithm of the integral.\n\n\
+         Wrong: `bnnc wmi problem.json` where `x` is from 0 to `1e200` and the weight is `x^2`.\n\n\
+         Right: the same with `--exact`, or variables in larger units.";
+}
 
 /// An error in a text. The error does not include the name of the file, because the readers do not
 /// know it.
