@@ -123,24 +123,18 @@ pub struct Diagnostic {
 impl Diagnostic {
     /// Builds an error in the program at `span`.
     pub fn error(code: &'static Code, span: Span, message: impl Into<String>) -> Diagnostic {
-        Diagnostic::new(
-            code,
-            Severity::Error,
-            FaultyInput::Program,
-            Place::Span(span),
-            message.into(),
-        )
+        Diagnostic {
+            at: Place::Span(span),
+            ..Diagnostic::of_limit(code, message)
+        }
     }
 
     /// Builds a warning about the program at `span`.
     pub fn warning(code: &'static Code, span: Span, message: impl Into<String>) -> Diagnostic {
-        Diagnostic::new(
-            code,
-            Severity::Warning,
-            FaultyInput::Program,
-            Place::Span(span),
-            message.into(),
-        )
+        Diagnostic {
+            severity: Severity::Warning,
+            ..Diagnostic::error(code, span, message)
+        }
     }
 
     /// Builds the error that reports a problem in a data file. `row` and `column` are counted as in
@@ -152,55 +146,35 @@ impl Diagnostic {
         column: usize,
         message: impl Into<String>,
     ) -> Diagnostic {
-        let at = Place::File {
-            path: path.into(),
-            row,
-            column,
-        };
-        Diagnostic::new(code, Severity::Error, FaultyInput::Data, at, message.into())
+        let path = path.into();
+        Diagnostic {
+            fault: FaultyInput::Data,
+            at: Place::File { path, row, column },
+            ..Diagnostic::usage(code, message)
+        }
     }
 
     /// Builds an error in the command line.
     pub fn usage(code: &'static Code, message: impl Into<String>) -> Diagnostic {
-        Diagnostic::new(
+        Diagnostic {
             code,
-            Severity::Error,
-            FaultyInput::Usage,
-            Place::Nowhere,
-            message.into(),
-        )
+            severity: Severity::Error,
+            fault: FaultyInput::Usage,
+            message: message.into(),
+            at: Place::Nowhere,
+            label: String::new(),
+            labels: Vec::new(),
+            notes: Vec::new(),
+            help: Vec::new(),
+        }
     }
 
     /// Builds an error about a limit that a valid program exceeds. The error does not refer to a
     /// place.
     pub fn of_limit(code: &'static Code, message: impl Into<String>) -> Diagnostic {
-        Diagnostic::new(
-            code,
-            Severity::Error,
-            FaultyInput::Program,
-            Place::Nowhere,
-            message.into(),
-        )
-    }
-
-    fn new(
-        code: &'static Code,
-        severity: Severity,
-        fault: FaultyInput,
-        at: Place,
-        message: String,
-    ) -> Diagnostic {
-        let (label, labels, notes, help) = (String::new(), Vec::new(), Vec::new(), Vec::new());
         Diagnostic {
-            code,
-            severity,
-            fault,
-            message,
-            at,
-            label,
-            labels,
-            notes,
-            help,
+            fault: FaultyInput::Program,
+            ..Diagnostic::usage(code, message)
         }
     }
 
@@ -222,6 +196,12 @@ impl Diagnostic {
     /// Adds a fact as a note.
     pub fn note(mut self, text: impl Into<String>) -> Diagnostic {
         self.notes.push(text.into());
+        self
+    }
+
+    /// Adds several facts as notes.
+    pub fn notes(mut self, texts: impl IntoIterator<Item = impl Into<String>>) -> Diagnostic {
+        self.notes.extend(texts.into_iter().map(Into::into));
         self
     }
 

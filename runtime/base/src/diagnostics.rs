@@ -62,12 +62,10 @@ codes! {
 
 /// Returns the error that `part` is missing because the cargo feature `feature` is off.
 pub fn not_in_build(part: &str, feature: &str) -> Diagnostic {
-    Diagnostic::usage(
-        &NOT_IN_BUILD,
-        format!("this build of bnnc does not include {part}"),
-    )
-    .label(format!("needs the cargo feature `{feature}`"))
-    .help(format!(
-        "build it with `cargo build --release -p bnnc -p bnnc-runner --features {feature}`"
-    ))
+    let text = format!("this build of bnnc does not include {part}");
+    Diagnostic::usage(&NOT_IN_BUILD, text)
+        .label(format!("needs the cargo feature `{feature}`"))
+        .help(format!(
+            "build it with `cargo build --release -p bnnc -p bnnc-runner --features {feature}`"
+        ))
 }

@@ -85,11 +85,8 @@ pub fn other_processor(missing: &[String]) -> Diagnostic {
 
 /// An error: an option does not affect a built executable.
 pub fn decided(option: &str) -> Diagnostic {
-    Diagnostic::usage(
-        &DECIDED,
-        format!("`{option}` was fixed when this executable was built"),
-    )
-    .help(format!(
+    let text = format!("`{option}` was fixed when this executable was built");
+    Diagnostic::usage(&DECIDED, text).help(format!(
         "pass it to `bnnc build`: `bnnc build FILE {option} .. -o EXE`"
     ))
 }

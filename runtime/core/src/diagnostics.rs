@@ -9,7 +9,7 @@ mod posterior;
 mod size;
 
 use bnnc_abi::sampling::ChainOptions;
-use bnnc_base::diagnostic::{Code, Diagnostic, FaultyInput, Place, Severity};
+use bnnc_base::diagnostic::{Code, Diagnostic, FaultyInput, Severity};
 use bnnc_base::number::rounded;
 pub use codes::TOO_LITTLE_MEMORY;
 use codes::{
@@ -59,15 +59,8 @@ pub fn of_sampling() -> &'static [&'static Code] {
 /// Returns an error about a run. The error does not refer to a place in a file.
 pub fn error(code: &'static Code, fault: FaultyInput, message: String) -> Diagnostic {
     Diagnostic {
-        code,
-        severity: Severity::Error,
         fault,
-        message,
-        at: Place::Nowhere,
-        label: String::new(),
-        labels: Vec::new(),
-        notes: Vec::new(),
-        help: Vec::new(),
+        ..Diagnostic::usage(code, message)
     }
 }
 
@@ -90,42 +83,29 @@ pub fn data_warning(code: &'static Code, message: String) -> Diagnostic {
 
 /// A training stopped because its loss is not finite.
 pub fn training_diverged(infer: &str, epoch: usize, loss: f64) -> Diagnostic {
-    error(
-        &TRAINING_DIVERGED,
-        FaultyInput::Program,
-        format!("the loss of `{infer}` became {loss} in epoch {}", epoch + 1),
-    )
+    let text = format!("the loss of `{infer}` became {loss} in epoch {}", epoch + 1);
+    error(&TRAINING_DIVERGED, FaultyInput::Program, text)
     .help("lower the learning rate, or standardise the inputs and the target")
     .help("check that scales stay positive (`softplus(s) + 1e-3`) and that the data lie in the support of the likelihood")
 }
 
 /// An error: a result file cannot be written.
 pub fn cannot_write(path: &Path, why: &str) -> Diagnostic {
-    error(
-        &CANNOT_WRITE,
-        FaultyInput::Data,
-        format!("cannot write `{}`: {why}", path.display()),
-    )
-    .help("check that the folder exists, that you may write there, and that the disk is not full")
+    let text = format!("cannot write `{}`: {why}", path.display());
+    error(&CANNOT_WRITE, FaultyInput::Data, text)
+        .help("check that the folder exists, that you may write there, and that the disk is not full")
 }
 
 /// An error: a folder does not contain a run.
 pub fn not_a_run(path: &Path, why: &str) -> Diagnostic {
-    error(
-        &NOT_A_RUN,
-        FaultyInput::Data,
-        format!("`{}` is not the folder of a run: {why}", path.display()),
-    )
-    .help("name a folder that `bnnc run --out` wrote")
+    let text = format!("`{}` is not the folder of a run: {why}", path.display());
+    error(&NOT_A_RUN, FaultyInput::Data, text).help("name a folder that `bnnc run --out` wrote")
 }
 
 /// The training set does not contain any rows.
 pub fn no_rows(data: &str) -> Diagnostic {
-    error(
-        &NO_ROWS,
-        FaultyInput::Data,
-        format!("`{data}` has no rows left to train on"),
-    )
+    let text = format!("`{data}` has no rows left to train on");
+    error(&NO_ROWS, FaultyInput::Data, text)
 }
 
 /// A chain cannot start, because the density at its starting points is not finite.
@@ -168,11 +148,9 @@ pub fn with_impossible_rows(found: Vec<Diagnostic>, note: Option<String>) -> Vec
 /// An inference block cannot start from a file. Each of `faults` is one line of the explanation.
 pub fn no_start_file(infer: &str, path: &Path, faults: &[String]) -> Diagnostic {
     let text = format!("`{infer}` cannot start from `{}`", path.display());
-    let diagnostic = error(&NO_START_FILE, FaultyInput::Data, text);
-    faults
-        .iter()
-        .fold(diagnostic, |diagnostic, fault| diagnostic.note(fault))
-        .help("the file must hold one tensor for each parameter of the model, with the parameter's name and shape")
+    error(&NO_START_FILE, FaultyInput::Data, text).notes(faults).help(
+        "the file must hold one tensor for each parameter of the model, with the parameter's name and shape",
+    )
 }
 
 /// A batch has fewer rows than there are files, so it cannot contain a row of every file.
@@ -204,49 +182,33 @@ pub fn too_large_together(infer: &str, what: &str, need: u64, limit: u64) -> Dia
 
 /// An error: a file of the checkpoint has been modified or damaged.
 pub fn checkpoint_damaged(path: &Path, why: &str) -> Diagnostic {
-    error(
-        &CHECKPOINT_DAMAGED,
-        FaultyInput::Data,
-        format!("`{}` is damaged: {why}", path.display()),
-    )
-    .help("start again with `--out` instead of `--resume`")
+    let text = format!("`{}` is damaged: {why}", path.display());
+    error(&CHECKPOINT_DAMAGED, FaultyInput::Data, text).help("start again with `--out` instead of `--resume`")
 }
 
 /// The run in a folder differs from the run that should continue it. Each of `differences` is one
 /// line of the explanation.
 pub fn another_run(folder: &Path, differences: &[String]) -> Diagnostic {
-    let mut diagnostic = error(
-        &ANOTHER_RUN,
-        FaultyInput::Usage,
-        format!("`{}` belongs to a different run", folder.display()),
-    );
-    for difference in differences {
-        diagnostic = diagnostic.note(difference);
-    }
-    diagnostic
+    let text = format!("`{}` belongs to a different run", folder.display());
+    error(&ANOTHER_RUN, FaultyInput::Usage, text)
+        .notes(differences)
         .help("start again with `--out DIR --overwrite` instead of `--resume`, or write into another folder")
 }
 
 /// An error: another run is writing into the folder.
 pub fn folder_in_use(folder: &Path) -> Diagnostic {
-    error(
-        &FOLDER_IN_USE,
-        FaultyInput::Data,
-        format!("another run is writing into `{}`", folder.display()),
-    )
-    .help("wait until it ends, or write into another folder")
+    let text = format!("another run is writing into `{}`", folder.display());
+    error(&FOLDER_IN_USE, FaultyInput::Data, text).help("wait until it ends, or write into another folder")
 }
 
 /// A warning: a run should resume from this folder, but the folder does not contain a checkpoint.
 pub fn nothing_to_resume(folder: &Path) -> Diagnostic {
-    let mut warning = error(
-        &NOTHING_TO_RESUME,
-        FaultyInput::Usage,
-        format!(
-            "`{}` holds no checkpoint: the run starts from the beginning",
-            folder.display()
-        ),
+    let text = format!(
+        "`{}` holds no checkpoint: the run starts from the beginning",
+        folder.display()
     );
-    warning.severity = Severity::Warning;
-    warning
+    Diagnostic {
+        severity: Severity::Warning,
+        ..Diagnostic::usage(&NOTHING_TO_RESUME, text)
+    }
 }

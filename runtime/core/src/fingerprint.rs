@@ -12,7 +12,6 @@ pub use bnnc_data::file::files_of;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
-use std::io::Read;
 use std::path::Path;
 
 /// The name of the fact whose value is the version of bnnc.
@@ -213,15 +212,6 @@ fn is_extensible(option: &str) -> bool {
 }
 
 fn checksum_of(path: &Path) -> Result<Checksum, Diagnostic> {
-    let read = || -> std::io::Result<Checksum> {
-        let mut file = File::open(path)?;
-        let (mut block, mut checksum) = (vec![0; 1 << 16], Checksum::default());
-        loop {
-            match file.read(&mut block)? {
-                0 => return Ok(checksum),
-                count => checksum.add(&block[..count]),
-            }
-        }
-    };
-    read().map_err(|error| bnnc_data::diagnostics::unreadable(path, &error))
+    let read = File::open(path).and_then(Checksum::of_reader);
+    read.map_err(|error| bnnc_data::diagnostics::unreadable(path, &error))
 }

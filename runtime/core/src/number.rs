@@ -1,6 +1,7 @@
 //! Formats numbers for results and tables.
 
 use serde_json::{Value, json};
+use std::fmt::Display;
 
 /// Converts a number to JSON. A number that is not finite becomes null, because JSON does not have
 /// infinities.
@@ -23,4 +24,9 @@ pub fn number(value: f64) -> String {
     } else {
         format!("{value:.4}")
     }
+}
+
+/// Returns a line of the printed table of an inference, with its name on the left and its value on the right.
+pub fn table_line(name: &str, value: impl Display) -> String {
+    format!("  {name:<21} {value:>10}\n")
 }

@@ -124,13 +124,11 @@ fn outside(machine: &Machine, number: usize, size: usize) -> Result<Option<Outsi
         return Ok(None);
     };
     let sizes = machine.sizes();
-    let (examples, draws) = (
-        sizes.get(Symbol::Batch).max(1),
-        match machine.is_per_draw(&port) {
-            true => sizes.get(Symbol::Draws).max(1),
-            false => 1,
-        },
-    );
+    let examples = sizes.get(Symbol::Batch).max(1);
+    let draws = match machine.is_per_draw(&port) {
+        true => sizes.get(Symbol::Draws).max(1),
+        false => 1,
+    };
     let width = (positions.len() / (examples * draws)).max(1);
     let rows = PortName::Row.at(number);
     let element = match machine.has_port(&rows) {
@@ -174,13 +172,9 @@ impl<'a> Places<'a> {
             true => Some(example),
             false => element.filter(|_| sources.iter().any(|source| is_column(&source))),
         };
-        let file = sources.first().map(|_| At::file(self.rows.place(0).0));
         match row.filter(|row| *row < self.rows.count) {
-            Some(row) => {
-                let (path, row) = self.rows.place(row);
-                Some(At { path, row, column: 0 })
-            }
-            None => file,
+            Some(row) => Some(self.rows.at(row)),
+            None => sources.first().map(|_| At::file(self.rows.place(0).0)),
         }
     }
 }

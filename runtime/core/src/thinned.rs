@@ -1,7 +1,6 @@
 //! Selects evenly spaced rows.
 
 use bnnc_data::Rows;
-use bnnc_data::table::ArrayValues;
 
 /// Returns the first row and every `every`-th row after it.
 pub fn thinned(rows: &Rows, every: usize) -> Rows {
@@ -14,15 +13,10 @@ pub fn thinned(rows: &Rows, every: usize) -> Rows {
     kept.inputs = every_row(&rows.inputs, rows.width, every);
     for field in &mut kept.fields {
         let width = field.width();
-        field.values = match &field.values {
-            ArrayValues::Byte(all) => ArrayValues::Byte(every_row(all, width, every)),
-            ArrayValues::Int(all) => ArrayValues::Int(every_row(all, width, every)),
-            ArrayValues::Real(all) => ArrayValues::Real(every_row(all, width, every)),
-            ArrayValues::Level { codes, levels } => ArrayValues::Level {
-                codes: every_row(codes, width, every),
-                levels: levels.clone(),
-            },
-        };
+        let kept = (0..rows.count).step_by(every);
+        field.values = field
+            .values
+            .select(kept.flat_map(|row| row * width..(row + 1) * width));
     }
     kept
 }

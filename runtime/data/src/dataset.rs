@@ -1,6 +1,6 @@
 //! One split of a data item: rows for training, validation and testing, prepared for the model.
 
-use crate::diagnostics::{self, At, Faults};
+use crate::diagnostics::{self, Faults};
 use crate::expression::{self, Scores};
 use crate::images::Images;
 use crate::inputs::{self, axes_of, channel_size};
@@ -119,11 +119,9 @@ pub(crate) fn cut(source: &LoadedData, parts: Parts, seed: u64) -> Result<Datase
         mark_unseen(source, &mut rows, &parts.train, kind);
         rows
     };
-    let (train, validation, mut test) = (
-        rows(&parts.train, "training"),
-        rows(&parts.validation, "validation"),
-        rows(&parts.test, "test"),
-    );
+    let train = rows(&parts.train, "training");
+    let validation = rows(&parts.validation, "validation");
+    let mut test = rows(&parts.test, "test");
     let images = Images::of(source, &parts.test)?;
     let outliers = match (&source.outliers, &images) {
         (Some(table), _) => preparation.rows_of(&source.spec, table.clone(), (&[], None))?,
@@ -268,14 +266,9 @@ fn fit(
     if !constant.is_empty() {
         warnings.push(diagnostics::constant_columns(&table.path(), &constant));
     }
-    let levels = table
-        .arrays
-        .iter()
-        .zip(&source.levels)
-        .filter_map(|(array, &count)| match &array.values {
-            ArrayValues::Level { levels, .. } => Some((array.name.clone(), levels[..count].to_vec())),
-            ArrayValues::Byte(_) | ArrayValues::Int(_) | ArrayValues::Real(_) => None,
-        });
+    let texts = table.arrays.iter().zip(&source.levels);
+    let texts = texts.filter(|(array, _)| array.values.is_text());
+    let levels = texts.map(|(array, &count)| (array.name.clone(), array.values.levels()[..count].to_vec()));
     let wide = table
         .arrays
         .iter()
@@ -376,9 +369,7 @@ fn mark_unseen(source: &LoadedData, rows: &mut Rows, train: &[usize], kind: &str
                 .map(|&code| (i, code))
         });
         let Some((i, code)) = unseen else { continue };
-        let (path, row) = rows.place(i);
-        let at = At { path, row, column: 0 };
-        let fault = diagnostics::unseen_level(at, &array.name, &levels[code as usize], kind);
+        let fault = diagnostics::unseen_level(rows.at(i), &array.name, &levels[code as usize], kind);
         if let Some(field) = rows.fields.iter_mut().find(|field| field.name == array.name) {
             field.fault = Some(Box::new(fault));
         }
@@ -409,8 +400,6 @@ pub(crate) fn text_among_numbers<'a>(
     names.find_map(|name| {
         let (_, array) = table.find(name)?;
         let (row, text) = table.first_text(array)?;
-        let (path, row) = table.place(row);
-        let at = At { path, row, column: 0 };
-        Some(diagnostics::not_a_number(at, name, text).help(why))
+        Some(diagnostics::not_a_number(table.place(row), name, text).help(why))
     })
 }

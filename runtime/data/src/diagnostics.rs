@@ -37,11 +37,12 @@ pub struct At<'a> {
 impl<'a> At<'a> {
     /// Returns the place of a whole file.
     pub fn file(path: &'a Path) -> At<'a> {
-        At {
-            path,
-            row: 0,
-            column: 0,
-        }
+        At::row(path, 0)
+    }
+
+    /// Returns the place of a whole row.
+    pub fn row(path: &'a Path, row: usize) -> At<'a> {
+        At { path, row, column: 0 }
     }
 }
 
@@ -76,12 +77,9 @@ fn shown(text: &str) -> String {
 /// names.
 pub fn unreadable(path: &Path, error: &std::io::Error) -> Diagnostic {
     if error.kind() != std::io::ErrorKind::NotFound {
-        return fault(
-            &codes::UNREADABLE,
-            At::file(path),
-            format!("cannot read the file: {error}"),
-        )
-        .help("check that it is a file and that you may read it");
+        let text = format!("cannot read the file: {error}");
+        return fault(&codes::UNREADABLE, At::file(path), text)
+            .help("check that it is a file and that you may read it");
     }
     if let Ok(target) = std::fs::read_link(path) {
         let text = format!(
@@ -156,12 +154,9 @@ fn names_in(folder: &Path) -> Vec<String> {
 
 /// An error: a gzip stream cannot be unpacked.
 pub fn bad_gzip(path: &Path, error: &std::io::Error) -> Diagnostic {
-    fault(
-        &codes::BAD_GZIP,
-        At::file(path),
-        format!("cannot unpack the gzip file: {error}"),
-    )
-    .help("the file is damaged or truncated: download or compress it again")
+    let text = format!("cannot unpack the gzip file: {error}");
+    fault(&codes::BAD_GZIP, At::file(path), text)
+        .help("the file is damaged or truncated: download or compress it again")
 }
 
 /// An error: a gzip stream unpacks to more than `limit` bytes.
@@ -247,31 +242,15 @@ pub fn index_column(at: At<'_>) -> Diagnostic {
 
 /// An error: a comment stands above the header.
 pub fn comment_line(path: &Path) -> Diagnostic {
-    let at = At {
-        path,
-        row: 1,
-        column: 0,
-    };
-    fault(
-        &codes::NO_HEADER,
-        at,
-        "expected a header line with column names, found a comment",
-    )
-    .help("delete the lines above the names of the columns, such as those that start with `#`")
+    let text = "expected a header line with column names, found a comment";
+    fault(&codes::NO_HEADER, At::row(path, 1), text)
+        .help("delete the lines above the names of the columns, such as those that start with `#`")
 }
 
 /// An error: the header line consists of numbers.
 pub fn no_header(path: &Path) -> Diagnostic {
-    fault(
-        &codes::NO_HEADER,
-        At {
-            path,
-            row: 1,
-            column: 0,
-        },
-        "expected a header line with column names, found numbers",
-    )
-    .help("put the names of the columns into the first line")
+    let text = "expected a header line with column names, found numbers";
+    fault(&codes::NO_HEADER, At::row(path, 1), text).help("put the names of the columns into the first line")
 }
 
 /// An error: a cell is empty or null.
@@ -330,7 +309,7 @@ pub fn not_finite(at: At<'_>, name: &str, text: &str) -> Diagnostic {
 /// An error: the element of an array with these indices, counted from 0, is NaN or infinite. The first axis counts the rows.
 pub fn not_finite_at(path: &Path, index: &[usize], value: f64) -> Diagnostic {
     let row = index.first().map_or(0, |row| row + 1);
-    let at = At { path, row, column: 0 };
+    let at = At::row(path, row);
     let message = format!("expected a finite number, found `{value}`");
     fault(&codes::NOT_FINITE, at, message)
         .label(format!("element {index:?} of the array, counted from 0"))
@@ -369,11 +348,8 @@ pub fn not_a_number(at: At<'_>, name: &str, text: &str) -> Diagnostic {
 
 /// An error: the bytes of a file do not follow its format.
 pub fn malformed(at: At<'_>, format: &str, detail: &str) -> Diagnostic {
-    fault(
-        &codes::MALFORMED,
-        at,
-        format!("not a valid {format} file: {}", shown_long(detail)),
-    )
+    let text = format!("not a valid {format} file: {}", shown_long(detail));
+    fault(&codes::MALFORMED, at, text)
     .help(match detail.contains("between cells") {
         true => "write the table with commas and decimal points: in Python, `pandas.read_csv(file, sep=None, engine=\"python\").to_csv(new, index=False)`",
         false => "check that the file is whole and that the program names the right format",
@@ -389,12 +365,9 @@ fn shown_long(text: &str) -> String {
 
 /// An error: the length of a file differs from the length that its header gives.
 pub fn wrong_length(path: &Path, expected: &str, actual: usize) -> Diagnostic {
-    fault(
-        &codes::WRONG_LENGTH,
-        At::file(path),
-        format!("the header states {expected} bytes of data, found {actual}"),
-    )
-    .help("the file is damaged or truncated: download or write it again")
+    let text = format!("the header states {expected} bytes of data, found {actual}");
+    fault(&codes::WRONG_LENGTH, At::file(path), text)
+        .help("the file is damaged or truncated: download or write it again")
 }
 
 /// An error: the element type of a file is not supported.
@@ -411,30 +384,20 @@ pub fn unknown_codec(path: &Path, codec: &str) -> Diagnostic {
 
 /// An error: a JSON file is not an object of scalars and arrays.
 pub fn bad_json(path: &Path, place: &str, message: &str) -> Diagnostic {
-    fault(
-        &codes::BAD_JSON,
-        At::file(path),
-        format!("{message} at `{place}`"),
-    )
-    .help("the file must be one object whose values are numbers, text, or rectangular arrays")
+    let text = format!("{message} at `{place}`");
+    fault(&codes::BAD_JSON, At::file(path), text)
+        .help("the file must be one object whose values are numbers, text, or rectangular arrays")
 }
 
 /// An error: the length of a list differs from the length of other lists on the same level.
 pub fn ragged_json(path: &Path, place: &str, expected: usize, actual: usize) -> Diagnostic {
-    fault(
-        &codes::BAD_JSON,
-        At::file(path),
-        format!("expected {expected} elements at `{place}`, found {actual}"),
-    )
-    .help("arrays must be rectangular")
+    let text = format!("expected {expected} elements at `{place}`, found {actual}");
+    fault(&codes::BAD_JSON, At::file(path), text).help("arrays must be rectangular")
 }
 
 /// An error: a result file cannot be written.
 pub fn unwritable(path: &Path, error: &std::io::Error) -> Diagnostic {
-    fault(
-        &codes::UNWRITABLE,
-        At::file(path),
-        format!("cannot write the file: {error}"),
-    )
-    .help("check that the folder exists, that you may write there, and that the disk is not full")
+    let text = format!("cannot write the file: {error}");
+    fault(&codes::UNWRITABLE, At::file(path), text)
+        .help("check that the folder exists, that you may write there, and that the disk is not full")
 }

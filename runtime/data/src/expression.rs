@@ -1,7 +1,7 @@
 //! Column expressions, such as `log(earn) * male`. An expression is evaluated over all rows of a
 //! table.
 
-use crate::diagnostics::{self, At};
+use crate::diagnostics;
 use crate::standardise::{FittedStandardisation, Standardisation};
 use crate::table::{Array, Table};
 use bnnc_abi::data::{ColumnExpr, Divisor};
@@ -26,85 +26,33 @@ impl Scores<'_> {
     }
 }
 
-/// A function that column expressions may call.
-struct Function {
-    name: &'static str,
-    arity: usize,
-    /// The operator between the two arguments of a call. `None` if the function's name is written
-    /// before the arguments.
-    infix: Option<&'static str>,
-    eval: fn(&[f64]) -> f64,
+/// The values of a function that column expressions may call, or of an operator.
+enum Evaluation {
+    Unary(fn(f64) -> f64),
+    /// A function of two arguments, and the operator that is written between them.
+    Binary(&'static str, fn(f64, f64) -> f64),
 }
+use Evaluation::{Binary, Unary};
 
 /// All functions except `zscore`. `zscore` is separate, because it depends on the training rows.
-static FUNCTIONS: &[Function] = &[
-    Function {
-        name: "abs",
-        arity: 1,
-        infix: None,
-        eval: |x| x[0].abs(),
-    },
-    Function {
-        name: "add",
-        arity: 2,
-        infix: Some("+"),
-        eval: |x| x[0] + x[1],
-    },
-    Function {
-        name: "div",
-        arity: 2,
-        infix: Some("/"),
-        eval: |x| x[0] / x[1],
-    },
-    Function {
-        name: "eq",
-        arity: 2,
-        infix: Some("=="),
-        eval: |x| f64::from(u8::from(x[0] == x[1])),
-    },
-    Function {
-        name: "exp",
-        arity: 1,
-        infix: None,
-        eval: |x| x[0].exp(),
-    },
-    Function {
-        name: "log",
-        arity: 1,
-        infix: None,
-        eval: |x| x[0].ln(),
-    },
-    Function {
-        name: "mul",
-        arity: 2,
-        infix: Some("*"),
-        eval: |x| x[0] * x[1],
-    },
-    Function {
-        name: "neg",
-        arity: 1,
-        infix: None,
-        eval: |x| -x[0],
-    },
-    Function {
-        name: "pow",
-        arity: 2,
-        infix: Some("^"),
-        eval: |x| x[0].powf(x[1]),
-    },
-    Function {
-        name: "sqrt",
-        arity: 1,
-        infix: None,
-        eval: |x| x[0].sqrt(),
-    },
-    Function {
-        name: "sub",
-        arity: 2,
-        infix: Some("-"),
-        eval: |x| x[0] - x[1],
-    },
+static FUNCTIONS: &[(&str, Evaluation)] = &[
+    ("abs", Unary(f64::abs)),
+    ("add", Binary("+", |x, y| x + y)),
+    ("div", Binary("/", |x, y| x / y)),
+    ("eq", Binary("==", |x, y| f64::from(u8::from(x == y)))),
+    ("exp", Unary(f64::exp)),
+    ("log", Unary(f64::ln)),
+    ("mul", Binary("*", |x, y| x * y)),
+    ("neg", Unary(|x| -x)),
+    ("pow", Binary("^", f64::powf)),
+    ("sqrt", Unary(f64::sqrt)),
+    ("sub", Binary("-", |x, y| x - y)),
 ];
+
+fn function(name: &str) -> Option<&'static Evaluation> {
+    let found = FUNCTIONS.iter().find(|(known, _)| *known == name);
+    found.map(|(_, evaluation)| evaluation)
+}
 
 const ZSCORE: &str = "zscore";
 
@@ -113,19 +61,15 @@ pub fn text(column: &ColumnExpr) -> String {
     match column {
         ColumnExpr::Name(name, _) => name.clone(),
         ColumnExpr::Number(value) => value.to_string(),
-        ColumnExpr::Apply(name, arguments, _) => {
-            let infix = FUNCTIONS
-                .iter()
-                .find(|function| function.name == name)
-                .and_then(|function| function.infix);
-            match (infix, arguments.as_slice()) {
-                (Some(operator), [left, right]) => format!("{} {operator} {}", operand(left), operand(right)),
-                _ => format!(
-                    "{name}({})",
-                    arguments.iter().map(text).collect::<Vec<_>>().join(", ")
-                ),
+        ColumnExpr::Apply(name, arguments, _) => match (function(name), arguments.as_slice()) {
+            (Some(Binary(operator, _)), [left, right]) => {
+                format!("{} {operator} {}", operand(left), operand(right))
             }
-        }
+            _ => format!(
+                "{name}({})",
+                arguments.iter().map(text).collect::<Vec<_>>().join(", ")
+            ),
+        },
         ColumnExpr::Named(name, ..) => name.clone(),
     }
 }
@@ -228,14 +172,7 @@ pub(crate) fn evaluate(
             let result = call(name, &values, table, (scores, *span))?;
             match result.iter().position(|value| !value.is_finite()) {
                 None => Ok(result),
-                Some(row) => {
-                    let (path, row) = table.place(row);
-                    Err(diagnostics::domain(
-                        At { path, row, column: 0 },
-                        &text(column),
-                        *span,
-                    ))
-                }
+                Some(row) => Err(diagnostics::domain(table.place(row), &text(column), *span)),
             }
         }
     }
@@ -247,34 +184,26 @@ fn call(
     table: &Table,
     (scores, span): (&mut Scores<'_>, Span),
 ) -> Result<Vec<f64>, Diagnostic> {
-    let function = FUNCTIONS.iter().find(|function| function.name == name);
-    let arity = match function {
-        Some(function) => function.arity,
-        None if name == ZSCORE => 1,
+    let wrong = |message: String| diagnostics::bad_function(&table.path(), message, span);
+    let function = function(name);
+    let arguments = match function {
+        Some(Binary(..)) => "two arguments",
+        Some(Unary(_)) => "one argument",
+        None if name == ZSCORE => "one argument",
         None => {
-            let message = format!("there is no function `{name}` of columns");
-            let known = FUNCTIONS.iter().map(|function| function.name).chain([ZSCORE]);
-            return Err(diagnostics::bad_function(&table.path(), message, span).suggest(name, known));
+            let known = FUNCTIONS.iter().map(|(name, _)| *name).chain([ZSCORE]);
+            return Err(wrong(format!("there is no function `{name}` of columns")).suggest(name, known));
         }
     };
-    if values.len() != arity {
-        let arguments = if arity == 1 {
-            "one argument"
-        } else {
-            "two arguments"
-        };
-        let message = format!("expected {arguments} of `{name}`, found {}", values.len());
-        return Err(diagnostics::bad_function(&table.path(), message, span));
+    match (function, values) {
+        (None, [x]) => Ok(zscore(x, scores)),
+        (Some(Unary(of)), [x]) => Ok(x.iter().map(|x| of(*x)).collect()),
+        (Some(Binary(_, of)), [x, y]) => Ok(x.iter().zip(y).map(|(x, y)| of(*x, *y)).collect()),
+        _ => {
+            let found = values.len();
+            Err(wrong(format!("expected {arguments} of `{name}`, found {found}")))
+        }
     }
-    let Some(function) = function else {
-        return Ok(zscore(&values[0], scores));
-    };
-    let rows = 0..table.rows;
-    Ok(match values {
-        [x] => rows.map(|row| (function.eval)(&[x[row]])).collect(),
-        [x, y] => rows.map(|row| (function.eval)(&[x[row], y[row]])).collect(),
-        _ => unreachable!("the table of functions has one or two arguments"),
-    })
 }
 
 /// Standardises values. If all values are equal, they become zeros.

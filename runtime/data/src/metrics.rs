@@ -51,6 +51,14 @@ impl<'a> DrawMatrix<'a> {
     }
 }
 
+/// Returns the smallest and the largest value, without NaN. Returns positive and negative infinity if there are
+/// no such values.
+pub fn extent(values: impl IntoIterator<Item = f64>) -> (f64, f64) {
+    let none = (f64::INFINITY, f64::NEG_INFINITY);
+    let values = values.into_iter();
+    values.fold(none, |(low, high), value| (low.min(value), high.max(value)))
+}
+
 /// Computes the logarithm of the mean of exponentials, without overflow. The result is NaN if a value is NaN.
 pub fn log_mean_exp(values: impl Iterator<Item = f64> + Clone) -> f64 {
     if values.clone().any(f64::is_nan) {

@@ -119,11 +119,8 @@ impl Preparation {
         for array in &table.arrays {
             let known = self.named.iter().find(|(name, _)| *name == array.name);
             if let Some((name, maps)) = known.filter(|(_, maps)| maps.len() != array.width()) {
-                return Err(vec![diagnostics::other_width(
-                    &file,
-                    name,
-                    (maps.len(), array.width()),
-                )]);
+                let fault = diagnostics::other_width(&file, name, (maps.len(), array.width()));
+                return Err(vec![fault]);
             }
         }
         let of_training = |array: &Array| self.axes.iter().find(|(name, _)| *name == array.name);
@@ -213,12 +210,9 @@ fn relevel<'a>(
             Some(known) => *code = known,
             None => {
                 let (path, row) = place(at / width);
-                return Err(diagnostics::unseen_level(
-                    At { path, row, column: 0 },
-                    &array.name,
-                    &levels[*code as usize],
-                    "new",
-                ));
+                let level = &levels[*code as usize];
+                let fault = diagnostics::unseen_level(At::row(path, row), &array.name, level, "new");
+                return Err(fault);
             }
         }
     }

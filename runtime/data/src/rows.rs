@@ -150,8 +150,7 @@ impl Rows {
         let field = self.usable(name)?;
         let width = field.width().max(1);
         let convert = |i: usize| {
-            let (path, row) = self.place(i / width);
-            let at = At { path, row, column: 0 };
+            let at = self.at(i / width);
             let value = integer(&field.values, i)
                 .ok_or_else(|| diagnostics::not_an_integer(at, name, field.values.real(i)))?;
             let fits = value.unsigned_abs() <= LARGEST_INTEGER.unsigned_abs();
@@ -165,14 +164,8 @@ impl Rows {
     pub fn positions(&self, name: &str, codes: &Codes, size: usize) -> Result<Vec<i32>, Diagnostic> {
         let field = self.usable(name)?;
         let width = field.width().max(1);
-        let at = |i: usize| {
-            let (path, row) = self.place(i / width);
-            At { path, row, column: 0 }
-        };
-        let levels = match &field.values {
-            ArrayValues::Level { levels, .. } => levels.as_slice(),
-            ArrayValues::Byte(_) | ArrayValues::Int(_) | ArrayValues::Real(_) => &[],
-        };
+        let at = |i: usize| self.at(i / width);
+        let levels = field.values.levels();
         let texts: HashMap<&str, i32> = match codes {
             Codes::Texts(all) => all.iter().map(String::as_str).zip(0..).collect(),
             Codes::Positions | Codes::Ids(_) => HashMap::new(),
@@ -257,6 +250,12 @@ impl Rows {
     /// Returns the file of row `i`, and the number of the row in this file, as messages count rows.
     pub fn place(&self, i: usize) -> (&Path, usize) {
         table::place_of(&self.shards, self.first_row, self.index[i])
+    }
+
+    /// Returns the place of row `i` of this part, for diagnostics.
+    pub fn at(&self, i: usize) -> At<'_> {
+        let (path, row) = self.place(i);
+        At::row(path, row)
     }
 }
 

@@ -77,7 +77,11 @@ impl LoadedData {
         let shared = read_shared(spec, reading)?;
         let data = read::read(spec.format, &spec.files, known.as_deref(), reading)?;
         let rows = data.rows;
-        let mut levels: Vec<usize> = data.arrays.iter().map(level_count).collect();
+        let mut levels: Vec<usize> = data
+            .arrays
+            .iter()
+            .map(|array| array.values.levels().len())
+            .collect();
         let mut table = match &spec.test {
             Test::Files(files) => data.join(read::read(spec.format, files, known.as_deref(), reading)?)?,
             Test::None | Test::Splits { .. } | Test::Fraction(_) => data,
@@ -318,7 +322,7 @@ impl LoadedData {
         let array_of = &self.table.arrays[array];
         let mut field = array_of.field();
         let text = self.table.first_text(array_of).filter(|_| array_of.per_example);
-        field.text_row = text.map(|(row, _)| self.table.place(row).1);
+        field.text_row = text.map(|(row, _)| self.table.place(row).row);
         if let FieldKind::Levels(levels) = &mut field.kind {
             levels.truncate(self.levels[array]);
         }
@@ -333,13 +337,6 @@ impl LoadedData {
 /// Returns whether a field holds the inputs of a `cifar`, `idx` or `npy` file. Such inputs are reals regardless of the type in the file.
 pub(crate) fn scaled_bytes(spec: &DataSpec, name: &str) -> bool {
     spec.format.contents() == Contents::Pair && name == read::INPUTS
-}
-
-fn level_count(array: &Array) -> usize {
-    match &array.values {
-        ArrayValues::Level { levels, .. } => levels.len(),
-        ArrayValues::Byte(_) | ArrayValues::Int(_) | ArrayValues::Real(_) => 0,
-    }
 }
 
 fn empty_schema(spec: &DataSpec) -> Schema {
@@ -368,12 +365,8 @@ fn check_options(spec: &DataSpec) -> Result<(), Faults> {
         return Err(vec![diagnostics::no_files(&spec.name)]);
     };
     if !spec.scale.is_finite() || spec.scale == 0.0 {
-        return Err(vec![diagnostics::bad_option(
-            path,
-            "scale",
-            "finite and not zero",
-            spec.scale,
-        )]);
+        let fault = diagnostics::bad_option(path, "scale", "finite and not zero", spec.scale);
+        return Err(vec![fault]);
     }
     if let Some(endless) = spec.rotate.iter().find(|degrees| !degrees.is_finite()) {
         return Err(vec![diagnostics::bad_option(path, "rotate", "finite", *endless)]);
@@ -419,12 +412,8 @@ fn read_outliers(spec: &DataSpec, table: &Table, reading: &Reading) -> Result<Op
     if outliers.axes != table.axes {
         let (expected, found) = (format!("{:?}", table.axes), format!("{:?}", outliers.axes));
         let here = table.path();
-        return Err(vec![diagnostics::column_differs(
-            file,
-            read::INPUTS,
-            (&expected, &found),
-            &here,
-        )]);
+        let fault = diagnostics::column_differs(file, read::INPUTS, (&expected, &found), &here);
+        return Err(vec![fault]);
     }
     Ok(Some(outliers))
 }
@@ -466,11 +455,8 @@ fn resolve_target(spec: &DataSpec, table: &mut Table) -> Result<Option<usize>, D
     let labels = array.values.is_text()
         || (spec.format.keeps_bytes() && !matches!(array.values, ArrayValues::Real(_)));
     if spec.standardise_target && labels {
-        return Err(diagnostics::standardised_class(
-            &table.path(),
-            &array.name,
-            spec.span,
-        ));
+        let fault = diagnostics::standardised_class(&table.path(), &array.name, spec.span);
+        return Err(fault);
     }
     Ok(Some(place))
 }

@@ -1,7 +1,8 @@
 //! Named arrays, and tables that join the arrays of several files. Every reader returns named arrays.
 
-use crate::diagnostics::{self, Faults};
+use crate::diagnostics::{self, At, Faults};
 use crate::inputs::{are_alike, of_shape};
+use crate::metrics::extent;
 use crate::read::INPUTS;
 use bnnc_abi::data::{Field, FieldKind, word};
 use std::collections::{HashMap, HashSet};
@@ -46,14 +47,31 @@ impl ArrayValues {
         matches!(self, ArrayValues::Level { .. })
     }
 
+    /// Returns the elements at these places. Levels keep their codes.
+    pub fn select(&self, places: impl Iterator<Item = usize>) -> ArrayValues {
+        match self {
+            ArrayValues::Byte(all) => ArrayValues::Byte(places.map(|i| all[i]).collect()),
+            ArrayValues::Int(all) => ArrayValues::Int(places.map(|i| all[i]).collect()),
+            ArrayValues::Real(all) => ArrayValues::Real(places.map(|i| all[i]).collect()),
+            ArrayValues::Level { codes, levels } => ArrayValues::Level {
+                codes: places.map(|i| codes[i]).collect(),
+                levels: levels.clone(),
+            },
+        }
+    }
+
+    /// Returns the levels of text, in the order of their codes; an empty list for numbers.
+    pub(crate) fn levels(&self) -> &[String] {
+        match self {
+            ArrayValues::Level { levels, .. } => levels,
+            ArrayValues::Byte(_) | ArrayValues::Int(_) | ArrayValues::Real(_) => &[],
+        }
+    }
+
     /// Returns the known levels, followed by the other levels of this array.
     pub(crate) fn levels_after(&self, known: &[String]) -> Vec<String> {
-        let own = match self {
-            ArrayValues::Level { levels, .. } => levels.as_slice(),
-            ArrayValues::Byte(_) | ArrayValues::Int(_) | ArrayValues::Real(_) => &[],
-        };
         let seen: HashSet<&String> = known.iter().collect();
-        let new = own.iter().filter(|level| !seen.contains(level));
+        let new = self.levels().iter().filter(|level| !seen.contains(level));
         known.iter().chain(new).cloned().collect()
     }
 
@@ -116,10 +134,7 @@ impl ArrayValues {
         let ArrayValues::Real(values) = self else {
             return None;
         };
-        let ends = (f64::INFINITY, f64::NEG_INFINITY);
-        let extent = values
-            .iter()
-            .fold(ends, |(low, high), value| (low.min(*value), high.max(*value)));
+        let extent = extent(values.iter().copied());
         (extent.0 <= extent.1).then_some(extent)
     }
 
@@ -249,16 +264,8 @@ impl Array {
     /// Returns the elements of the rows `part`.
     pub fn rows(&self, part: &[usize]) -> ArrayValues {
         let width = self.width();
-        let elements = || part.iter().flat_map(|&row| row * width..(row + 1) * width);
-        match &self.values {
-            ArrayValues::Byte(all) => ArrayValues::Byte(elements().map(|i| all[i]).collect()),
-            ArrayValues::Int(all) => ArrayValues::Int(elements().map(|i| all[i]).collect()),
-            ArrayValues::Real(all) => ArrayValues::Real(elements().map(|i| all[i]).collect()),
-            ArrayValues::Level { codes, levels } => ArrayValues::Level {
-                codes: elements().map(|i| codes[i]).collect(),
-                levels: levels.clone(),
-            },
-        }
+        self.values
+            .select(part.iter().flat_map(|&row| row * width..(row + 1) * width))
     }
 
     /// Returns the name, the kind and the shape of the array.
@@ -394,8 +401,9 @@ impl Table {
     }
 
     /// Returns the file of a row, and the row's number in this file, as messages count rows.
-    pub fn place(&self, row: usize) -> (&Path, usize) {
-        place_of(&self.shards, self.first_row, row)
+    pub fn place(&self, row: usize) -> At<'_> {
+        let (path, row) = place_of(&self.shards, self.first_row, row);
+        At::row(path, row)
     }
 
     /// Sets the changes of the offset between rows and lines, for a table of one file.
@@ -445,34 +453,26 @@ impl Table {
     /// Returns the reasons why `other` cannot be appended.
     fn disagreements(&self, other: &Table) -> Faults {
         let (here, there) = (self.path(), other.path());
+        let differs = |name: &str, expected: &str, actual: &str| {
+            diagnostics::column_differs(&there, name, (expected, actual), &here)
+        };
         let mut faults = Vec::new();
         if self.axes.len() > 1 && other.axes.len() > 1 && self.axes != other.axes {
-            let (expected, actual) = (format!("{:?}", self.axes), format!("{:?}", other.axes));
-            let axes = (expected.as_str(), actual.as_str());
-            return vec![diagnostics::column_differs(&there, INPUTS, axes, &here)];
+            let [expected, actual] = [&self.axes, &other.axes].map(|axes| format!("{axes:?}"));
+            return vec![differs(INPUTS, &expected, &actual)];
         }
         for array in &self.arrays {
             match other.find(&array.name) {
                 None => faults.push(diagnostics::missing_column(&there, &array.name, &here)),
                 Some((_, theirs)) if theirs.values.is_text() != array.values.is_text() => {
                     let (expected, actual) = (array.values.noun(), theirs.values.noun());
-                    faults.push(diagnostics::column_differs(
-                        &there,
-                        &array.name,
-                        (expected, actual),
-                        &here,
-                    ));
+                    faults.push(differs(&array.name, expected, actual));
                 }
                 Some((_, theirs))
                     if !are_alike(theirs.axes(), array.axes()) || theirs.per_example != array.per_example =>
                 {
                     let (expected, actual) = (of_shape(array.axes()), of_shape(theirs.axes()));
-                    faults.push(diagnostics::column_differs(
-                        &there,
-                        &array.name,
-                        (&expected, &actual),
-                        &here,
-                    ));
+                    faults.push(differs(&array.name, &expected, &actual));
                 }
                 Some((_, theirs)) if unlike(array, theirs) => {
                     faults.push(diagnostics::shared_differs(&there, &array.name, &here));

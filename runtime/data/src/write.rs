@@ -17,7 +17,15 @@ pub fn atomically(
     path: &Path,
     fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> Result<(), Diagnostic> {
-    let written = Pending::create(path).and_then(|mut file| {
+    written(path, Pending::create(path), fill)
+}
+
+fn written(
+    path: &Path,
+    file: io::Result<Pending>,
+    fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> Result<(), Diagnostic> {
+    let written = file.and_then(|mut file| {
         fill(&mut file)?;
         file.finish()
     });
@@ -30,11 +38,7 @@ pub fn in_place_of(
     path: &Path,
     fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> Result<(), Diagnostic> {
-    let written = Pending::in_place_of(path).and_then(|mut file| {
-        fill(&mut file)?;
-        file.finish()
-    });
-    written.map_err(|error| diagnostics::unwritable(path, &error))
+    written(path, Pending::in_place_of(path), fill)
 }
 
 /// Returns whether an existing file with this name has content that does not begin with

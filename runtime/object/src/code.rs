@@ -56,10 +56,8 @@ impl LoadedCode {
     /// Fails if the numbers of addresses and of kernels differ, or if an address is null.
     pub unsafe fn linked(object: &Object, functions: &[*const u8]) -> Result<LoadedCode, Fault> {
         if functions.len() != object.kernels.len() || functions.iter().any(|address| address.is_null()) {
-            return Err(Fault::limit(
-                &NO_CODE,
-                "not every kernel has an address".to_owned(),
-            ));
+            let fault = Fault::limit(&NO_CODE, "not every kernel has an address".to_owned());
+            return Err(fault);
         }
         // SAFETY: guaranteed by the caller.
         let function =

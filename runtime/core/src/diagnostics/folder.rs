@@ -56,10 +56,8 @@ codes! {
 /// `differences` is one line that describes how the runs differ.
 pub fn holds_another_run(folder: &Path, what: &str, differences: &[String]) -> Diagnostic {
     let text = format!("`{}` holds the {what} of another run", folder.display());
-    let diagnostic = error(&HOLDS_ANOTHER_RUN, FaultyInput::Usage, text);
-    differences
-        .iter()
-        .fold(diagnostic, |diagnostic, difference| diagnostic.note(difference))
+    error(&HOLDS_ANOTHER_RUN, FaultyInput::Usage, text)
+        .notes(differences)
         .help("write into another folder, or add `--overwrite` to replace the run")
 }
 

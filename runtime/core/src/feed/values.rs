@@ -5,7 +5,7 @@ use bnnc_abi::data::Elements as Kind;
 use bnnc_abi::manifest::{Binding, Codes, DataSource};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::dtype::Precision;
-use bnnc_data::diagnostics::{self, At};
+use bnnc_data::diagnostics;
 use bnnc_data::table::Array;
 use bnnc_data::{Dataset, Rows};
 use std::borrow::Cow;
@@ -36,14 +36,13 @@ pub(super) fn bounded(
         DataSource::Field(name) => Some(name),
         DataSource::Row | DataSource::Whole(_) | DataSource::Shared(_) => return Ok(()),
     };
-    let (path, row) = rows.place(at / width);
-    let at_row = At { path, row, column: 0 };
     let name = name.unwrap_or(&binding.port);
+    let precision = (&*precision.to_string(), is_output);
     Err(diagnostics::too_large(
-        at_row,
+        rows.at(at / width),
         name,
         values[at],
-        (&precision.to_string(), is_output),
+        precision,
     ))
 }
 
@@ -89,39 +88,36 @@ fn prepared<'a>(
         true => rows.original(name)?,
         false => rows.reals(name).or_else(|_| rows.ints(name).map(as_reals))?,
     };
-    let wrong = values.iter().enumerate().find_map(|(at, value)| {
-        let expected = binding.excludes(*value)?;
-        Some((at, *value, expected))
-    });
-    match wrong {
-        None => Ok(values.into()),
-        Some((at, value, expected)) => {
-            let width = (values.len() / rows.count.max(1)).max(1);
-            let (path, row) = rows.place(at / width);
-            Err(diagnostics::outside_type(
-                At { path, row, column: 0 },
-                name,
-                value,
-                &expected,
-            ))
-        }
-    }
+    checked(binding, name, rows, values.iter().copied())?;
+    Ok(values.into())
 }
 
 /// Returns a column of integers. Checks that every element has the declared type.
 fn typed(binding: &Binding, name: &str, rows: &Rows) -> Result<Vec<i32>, Diagnostic> {
     let values = rows.ints(name)?;
-    let wrong = values.iter().enumerate().find_map(|(at, value)| {
-        let expected = binding.excludes(f64::from(*value))?;
-        Some((at, f64::from(*value), expected))
-    });
-    let Some((at, value, expected)) = wrong else {
-        return Ok(values);
-    };
+    checked(binding, name, rows, values.iter().copied().map(f64::from))?;
+    Ok(values)
+}
+
+/// Checks that every value of a column has the declared type.
+fn checked(
+    binding: &Binding,
+    name: &str,
+    rows: &Rows,
+    values: impl ExactSizeIterator<Item = f64>,
+) -> Result<(), Diagnostic> {
     let width = (values.len() / rows.count.max(1)).max(1);
-    let (path, row) = rows.place(at / width);
-    let at_row = At { path, row, column: 0 };
-    Err(diagnostics::outside_type(at_row, name, value, &expected))
+    let mut values = values.enumerate();
+    let wrong = values.find_map(|(at, value)| Some((at, value, binding.excludes(value)?)));
+    match wrong {
+        None => Ok(()),
+        Some((at, value, expected)) => Err(diagnostics::outside_type(
+            rows.at(at / width),
+            name,
+            value,
+            &expected,
+        )),
+    }
 }
 
 pub(super) fn integers(binding: &Binding, rows: &Rows, dataset: &Dataset) -> Result<Vec<i32>, Diagnostic> {
@@ -168,10 +164,13 @@ pub(super) fn seen(
         None => Ok(()),
         Some(at) => {
             let width = (values.len() / rows.count.max(1)).max(1);
-            let (path, row) = rows.place(at / width);
             let id = ids.get(values[at] as usize).copied().unwrap_or_default();
-            let at_row = At { path, row, column: 0 };
-            Err(diagnostics::unseen_level(at_row, name, &id.to_string(), "test"))
+            Err(diagnostics::unseen_level(
+                rows.at(at / width),
+                name,
+                &id.to_string(),
+                "test",
+            ))
         }
     }
 }
@@ -180,11 +179,12 @@ pub(super) fn seen(
 fn row_numbers(rows: &Rows, size: usize) -> Result<Vec<i32>, Diagnostic> {
     match rows.index.iter().position(|row| *row >= size) {
         None => Ok(rows.index.iter().map(|row| *row as i32).collect()),
-        Some(at) => {
-            let (path, row) = rows.place(at);
-            let at_row = At { path, row, column: 0 };
-            Err(diagnostics::outside(at_row, "row", rows.index[at] as i64, size))
-        }
+        Some(at) => Err(diagnostics::outside(
+            rows.at(at),
+            "row",
+            rows.index[at] as i64,
+            size,
+        )),
     }
 }
 

@@ -24,10 +24,8 @@ pub fn sizes(plan: &Plan, rows: usize, draws: usize) -> Sizes {
     let bytes = |sizes: &Sizes| predict_arena_bytes(plan, sizes);
     let operations = |sizes: &Sizes| plan.operations(sizes);
     let one = sizes(1);
-    let (most_bytes, most_operations) = (
-        BYTES.max(with_room(bytes(&one))),
-        OPERATIONS.max(with_room(operations(&one))),
-    );
+    let most_bytes = BYTES.max(with_room(bytes(&one)));
+    let most_operations = OPERATIONS.max(with_room(operations(&one)));
     let fits = |sizes: &Sizes| bytes(sizes) <= most_bytes && operations(sizes) <= most_operations;
     halves.map(sizes).find(fits).unwrap_or(one)
 }
@@ -112,10 +110,8 @@ mod tests {
         for (shared, drawn) in [(100_000, 1), (100_000, 5_000), (1_000_000, 400_000)] {
             let plan = plan(shared, drawn);
             let (one, chosen) = (sizes(&plan, 256, 1), sizes(&plan, 256, 100));
-            let (one, chosen) = (
-                predict_arena_bytes(&plan, &one),
-                predict_arena_bytes(&plan, &chosen),
-            );
+            let one = predict_arena_bytes(&plan, &one);
+            let chosen = predict_arena_bytes(&plan, &chosen);
             assert!(chosen <= BYTES.max(one + one / 2), "{chosen} is above {one}");
         }
     }

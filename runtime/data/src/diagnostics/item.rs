@@ -9,15 +9,11 @@ use std::path::{Path, PathBuf};
 
 /// An error: the format does not allow this number of files.
 pub fn file_count(path: &Path, format: &str, actual: usize) -> Diagnostic {
-    fault(
-        &codes::FILE_COUNT,
-        At::file(path),
-        format!(
-            "`{format}` data need pairs of files, found {actual} file{}",
-            if actual == 1 { "" } else { "s" }
-        ),
-    )
-    .help("name a file of inputs, then a file of targets")
+    let text = format!(
+        "`{format}` data need pairs of files, found {actual} file{}",
+        if actual == 1 { "" } else { "s" }
+    );
+    fault(&codes::FILE_COUNT, At::file(path), text).help("name a file of inputs, then a file of targets")
 }
 
 /// An error: a pattern stands for files of a format whose files come in pairs.
@@ -52,12 +48,8 @@ fn only_one_has_column(there: &Path, name: &str, [with, without]: [&Path; 2]) ->
         shown(name),
         short(without)
     );
-    let at = At {
-        path: there,
-        row: 1,
-        column: 0,
-    };
-    fault(&codes::COLUMNS_DIFFER, at, message).help("all files of a data item need the same columns")
+    fault(&codes::COLUMNS_DIFFER, At::row(there, 1), message)
+        .help("all files of a data item need the same columns")
 }
 
 /// An error: a column of another file is missing in the first file.
@@ -97,15 +89,12 @@ pub fn shared_differs(there: &Path, name: &str, here: &Path) -> Diagnostic {
 
 /// An error: an array of new rows has a different number of elements per row than in training.
 pub fn other_width(path: &Path, name: &str, (expected, actual): (usize, usize)) -> Diagnostic {
-    fault(
-        &codes::CHANGED,
-        At::file(path),
-        format!(
-            "`{}` has {expected} elements per row in the training data, found {actual}",
-            shown(name)
-        ),
-    )
-    .help("the new rows need the same inputs as the training rows")
+    let text = format!(
+        "`{}` has {expected} elements per row in the training data, found {actual}",
+        shown(name)
+    );
+    fault(&codes::CHANGED, At::file(path), text)
+        .help("the new rows need the same inputs as the training rows")
 }
 
 /// An error: the axes of an array of new rows differ from its axes in training. This is an error
@@ -144,15 +133,8 @@ pub fn unknown_column<'a>(
     names: impl Iterator<Item = &'a str>,
 ) -> Diagnostic {
     let names: Vec<&str> = names.collect();
-    let found = fault(
-        &codes::UNKNOWN_COLUMN,
-        At {
-            path,
-            row: 1,
-            column: 0,
-        },
-        format!("there is no column `{}`", shown(name)),
-    );
+    let text = format!("there is no column `{}`", shown(name));
+    let found = fault(&codes::UNKNOWN_COLUMN, At::row(path, 1), text);
     let found = match nearest(name, names.iter().copied()) {
         Some(near) => found.help(format!("did you mean `{near}`?")),
         None => found.help(format!("the columns are {}", shown_long(&names.join(", ")))),
@@ -162,13 +144,9 @@ pub fn unknown_column<'a>(
 
 /// An error: new rows lack the column of an output, although other outputs depend on this output.
 pub fn absent_output(path: &Path, name: &str) -> Diagnostic {
-    let at = At {
-        path,
-        row: 1,
-        column: 0,
-    };
     let name = shown(name);
-    fault(&codes::UNKNOWN_COLUMN, at, format!("there is no column `{name}`"))
+    let text = format!("there is no column `{name}`");
+    fault(&codes::UNKNOWN_COLUMN, At::row(path, 1), text)
         .note(format!(
             "`{name}` is an output of the model, and other outputs depend on its values"
         ))
@@ -243,22 +221,15 @@ pub fn domain(at: At<'_>, call: &str, span: Span) -> Diagnostic {
 
 /// An error: a split file does not have the expected form.
 pub fn bad_split_file(path: &Path, detail: &str) -> Diagnostic {
-    fault(
-        &codes::BAD_SPLITS,
-        At::file(path),
-        format!("not a valid split file: {}", shown_long(detail)),
-    )
-    .help("expected {\"kind\", \"n_rows\", \"index_base\", \"n_splits\", \"test\": [[..], ..]}")
+    let text = format!("not a valid split file: {}", shown_long(detail));
+    fault(&codes::BAD_SPLITS, At::file(path), text)
+        .help("expected {\"kind\", \"n_rows\", \"index_base\", \"n_splits\", \"test\": [[..], ..]}")
 }
 
 /// An error: a split file was made for another table.
 pub fn split_rows(path: &Path, expected: usize, actual: usize) -> Diagnostic {
-    fault(
-        &codes::BAD_SPLITS,
-        At::file(path),
-        format!("expected splits of {expected} rows, found splits of {actual}"),
-    )
-    .help("use the split file that belongs to the data file")
+    let text = format!("expected splits of {expected} rows, found splits of {actual}");
+    fault(&codes::BAD_SPLITS, At::file(path), text).help("use the split file that belongs to the data file")
 }
 
 /// An error: the split file does not have the requested split.
@@ -269,32 +240,20 @@ pub fn no_such_split(path: &Path, wanted: usize, count: usize) -> Diagnostic {
 
 /// An error: a row index is outside the table, or occurs twice.
 pub fn split_index(path: &Path, split: usize, message: &str) -> Diagnostic {
-    fault(
-        &codes::BAD_SPLITS,
-        At::file(path),
-        format!("split {split}: {message}"),
-    )
-    .help("every test row must exist and occur once")
+    let text = format!("split {split}: {message}");
+    fault(&codes::BAD_SPLITS, At::file(path), text).help("every test row must exist and occur once")
 }
 
 /// An error: a numeric option is outside its permitted range.
 pub fn bad_option(path: &Path, option: &str, expected: &str, actual: f64) -> Diagnostic {
-    fault(
-        &codes::BAD_OPTION,
-        At::file(path),
-        format!("expected `{option}` {expected}, found {actual}"),
-    )
-    .help(format!("change `{option}` in the data item"))
+    let text = format!("expected `{option}` {expected}, found {actual}");
+    fault(&codes::BAD_OPTION, At::file(path), text).help(format!("change `{option}` in the data item"))
 }
 
 /// An error: the program rotates or shuffles images, but the inputs are not images.
 pub fn no_images(path: &Path, axes: &[usize]) -> Diagnostic {
-    fault(
-        &codes::NO_IMAGES,
-        At::file(path),
-        format!("only images can be rotated or shuffled, but the inputs have the shape {axes:?}"),
-    )
-    .help(
+    let text = format!("only images can be rotated or shuffled, but the inputs have the shape {axes:?}");
+    fault(&codes::NO_IMAGES, At::file(path), text).help(
         "the input file needs two or more axes for each example, and `inputs` must not select a part of them",
     )
 }
@@ -314,22 +273,16 @@ pub fn no_channels(path: &Path, axes: &[usize]) -> Diagnostic {
 
 /// An error: the squares to shuffle are so large that an image contains fewer than two of them.
 pub fn large_squares(path: &Path, side: usize, axes: &[usize]) -> Diagnostic {
-    fault(
-        &codes::BAD_OPTION,
-        At::file(path),
-        format!("images of the shape {axes:?} hold fewer than two squares with a side of {side} pixels"),
-    )
-    .help("use smaller squares in the option `shuffled`")
+    let text =
+        format!("images of the shape {axes:?} hold fewer than two squares with a side of {side} pixels");
+    fault(&codes::BAD_OPTION, At::file(path), text).help("use smaller squares in the option `shuffled`")
 }
 
 /// An error: a split does not have training rows, or does not have test rows.
 pub fn too_few_rows(path: &Path, kind: &str, rows: usize) -> Diagnostic {
-    fault(
-        &codes::TOO_FEW_ROWS,
-        At::file(path),
-        format!("the table has {rows} rows, and no {kind} rows are left"),
-    )
-    .help("change `test`, `validation` or `limit` in the data item")
+    let text = format!("the table has {rows} rows, and no {kind} rows are left");
+    fault(&codes::TOO_FEW_ROWS, At::file(path), text)
+        .help("change `test`, `validation` or `limit` in the data item")
 }
 
 /// An error: a level does not occur in the training rows.
@@ -340,16 +293,13 @@ pub fn unseen_level(at: At<'_>, name: &str, level: &str, kind: &str) -> Diagnost
         }
         _ => "choose other test rows, or merge rare levels",
     };
-    fault(
-        &codes::UNSEEN_LEVEL,
-        at,
-        format!(
-            "the level `{}` occurs in the {kind} rows but not in the training rows",
-            shown(level)
-        ),
-    )
-    .label(format!("column `{name}`"))
-    .help(help)
+    let text = format!(
+        "the level `{}` occurs in the {kind} rows but not in the training rows",
+        shown(level)
+    );
+    fault(&codes::UNSEEN_LEVEL, at, text)
+        .label(format!("column `{name}`"))
+        .help(help)
 }
 
 /// An error: a position that was computed from columns is outside its axis.
@@ -422,39 +372,29 @@ pub fn outside_type(at: At<'_>, name: &str, value: f64, expected: &str) -> Diagn
 
 /// An error: the program requests standardisation of a class target.
 pub fn standardised_class(path: &Path, name: &str, span: Span) -> Diagnostic {
-    fault(
-        &codes::STANDARDISED_CLASS,
-        At::file(path),
-        format!(
-            "the target `{}` holds classes and cannot be standardised",
-            shown(name)
-        ),
-    )
-    .help("write `standardise = [inputs]`")
-    .also(span, "standardised here")
+    let text = format!(
+        "the target `{}` holds classes and cannot be standardised",
+        shown(name)
+    );
+    fault(&codes::STANDARDISED_CLASS, At::file(path), text)
+        .help("write `standardise = [inputs]`")
+        .also(span, "standardised here")
 }
 
 /// An error: an integer is too large for an index.
 pub fn large_integer(at: At<'_>, name: &str, value: i64) -> Diagnostic {
-    fault(
-        &codes::LARGE_INTEGER,
-        at,
-        format!(
-            "expected an integer of at most {LARGEST_INTEGER} in `{}`, found {value}",
-            shown(name)
-        ),
-    )
-    .help("declare the input as `real`, or subtract a constant from the column in the file")
+    let text = format!(
+        "expected an integer of at most {LARGEST_INTEGER} in `{}`, found {value}",
+        shown(name)
+    );
+    fault(&codes::LARGE_INTEGER, at, text)
+        .help("declare the input as `real`, or subtract a constant from the column in the file")
 }
 
 /// An error: a number is not an integer, although an index or a count is needed.
 pub fn not_an_integer(at: At<'_>, name: &str, value: f64) -> Diagnostic {
-    fault(
-        &codes::LARGE_INTEGER,
-        at,
-        format!("expected an integer in `{}`, found {value}", shown(name)),
-    )
-    .help("counts, classes and indices are whole numbers")
+    let text = format!("expected an integer in `{}`, found {value}", shown(name));
+    fault(&codes::LARGE_INTEGER, at, text).help("counts, classes and indices are whole numbers")
 }
 
 /// A warning: some columns are constant over the training rows.
@@ -483,12 +423,6 @@ pub fn constant_columns(path: &Path, names: &[String]) -> Diagnostic {
 
 /// An error: a data item does not name any files.
 pub fn no_files(name: &str) -> Diagnostic {
-    Diagnostic::data(
-        &codes::FILE_COUNT,
-        PathBuf::new(),
-        0,
-        0,
-        format!("the data item `{name}` names no file"),
-    )
-    .help("name at least one file")
+    let text = format!("the data item `{name}` names no file");
+    Diagnostic::data(&codes::FILE_COUNT, PathBuf::new(), 0, 0, text).help("name at least one file")
 }

@@ -72,18 +72,12 @@ pub(super) fn read(path: &Path, reading: &Reading) -> Result<[ShapedValues; 2], 
     if let Some((record, label)) = records.wrong_label(&bytes) {
         let (row, column) = (record + 1, 0);
         let detail = format!("{label} is not a label of {}", records.name);
-        return Err(vec![diagnostics::malformed(
-            At { path, row, column },
-            "cifar",
-            &detail,
-        )]);
+        let fault = diagnostics::malformed(At { path, row, column }, "cifar", &detail);
+        return Err(vec![fault]);
     }
     if let Some((first, name)) = known.filter(|(_, name)| *name != records.name) {
-        return Err(vec![diagnostics::records_differ(
-            path,
-            (name, records.name),
-            &first,
-        )]);
+        let fault = diagnostics::records_differ(path, (name, records.name), &first);
+        return Err(vec![fault]);
     }
     reading.know_records(path, records.name);
     let (labels, rows) = (records.classes.len(), bytes.len() / records.width());

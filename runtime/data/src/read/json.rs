@@ -62,16 +62,9 @@ fn arrays(
     let tree = memory(bytes);
     reading.take(path, tree).map_err(|fault| vec![fault])?;
     let Members(members) = serde_json::from_slice(bytes).map_err(|error| {
-        let at = At {
-            path,
-            row: error.line(),
-            column: error.column(),
-        };
-        vec![diagnostics::malformed(
-            at,
-            "json",
-            &without_place(&error.to_string()),
-        )]
+        let (row, column) = (error.line(), error.column());
+        let detail = without_place(&error.to_string());
+        vec![diagnostics::malformed(At { path, row, column }, "json", &detail)]
     })?;
     let mut arrays = Vec::new();
     let mut faults = Vec::new();
@@ -159,11 +152,8 @@ fn array(path: &Path, name: &str, (value, reading): (&Value, &Reading)) -> Resul
     while let Value::Array(items) = inner {
         shape.push(items.len());
         let Some(first) = items.first() else {
-            return Err(diagnostics::bad_json(
-                path,
-                name,
-                "expected at least one element, found an empty list",
-            ));
+            let text = "expected at least one element, found an empty list";
+            return Err(diagnostics::bad_json(path, name, text));
         };
         inner = first;
     }
@@ -217,6 +207,7 @@ fn collect(
     shape: &[usize],
     leaves: &mut Leaves<'_>,
 ) -> Result<(), Diagnostic> {
+    let bad = |place: &str, text: &str| Err(diagnostics::bad_json(path, place, text));
     match (value, shape.split_first()) {
         (Value::Array(items), Some((&size, inner))) => {
             if items.len() != size {
@@ -230,44 +221,23 @@ fn collect(
             }
             Ok(())
         }
-        (Value::Array(_), None) => Err(diagnostics::bad_json(
-            path,
-            place,
-            "expected a single value, found a list",
-        )),
-        (Value::Number(_) | Value::Bool(_) | Value::String(_), Some(_)) => Err(diagnostics::bad_json(
-            path,
-            place,
-            "expected a list, found a single value",
-        )),
-        (Value::Null, _) => Err(diagnostics::bad_json(path, place, "expected a value, found null")),
-        (Value::Object(_), _) => Err(diagnostics::bad_json(
-            path,
-            place,
-            "expected a value or a list, found an object",
-        )),
+        (Value::Array(_), None) => bad(place, "expected a single value, found a list"),
+        (Value::Number(_) | Value::Bool(_) | Value::String(_), Some(_)) => {
+            bad(place, "expected a list, found a single value")
+        }
+        (Value::Null, _) => bad(place, "expected a value, found null"),
+        (Value::Object(_), _) => bad(place, "expected a value or a list, found an object"),
         (leaf, None) => push(path, place, leaf, leaves),
     }
 }
 
 fn push(path: &Path, place: &str, leaf: &Value, leaves: &mut Leaves<'_>) -> Result<(), Diagnostic> {
+    let bad = |text: &str| Err(diagnostics::bad_json(path, place, text));
     let integer = leaf.as_i64().or(leaf.as_bool().map(i64::from));
     match (leaves, leaf.as_str(), integer, leaf.as_f64()) {
         (Leaves::Text(levels, reading), Some(text), _, _) => reading.take(path, levels.push(text))?,
-        (Leaves::Text(..), None, _, _) => {
-            return Err(diagnostics::bad_json(
-                path,
-                place,
-                "expected text, found a number",
-            ));
-        }
-        (_, Some(_), _, _) => {
-            return Err(diagnostics::bad_json(
-                path,
-                place,
-                "expected a number, found text",
-            ));
-        }
+        (Leaves::Text(..), None, _, _) => return bad("expected text, found a number"),
+        (_, Some(_), _, _) => return bad("expected a number, found text"),
         (Leaves::Int(values), None, Some(value), _) => values.push(value),
         (Leaves::Real(values), None, Some(value), _) => values.push(value as f64),
         (Leaves::Real(values), None, None, Some(value)) if value.is_finite() => values.push(value),
@@ -278,13 +248,7 @@ fn push(path: &Path, place: &str, leaf: &Value, leaves: &mut Leaves<'_>) -> Resu
             let widened = so_far.iter().map(|&int| int as f64).chain([value]).collect();
             *leaves = Leaves::Real(widened);
         }
-        _ => {
-            return Err(diagnostics::bad_json(
-                path,
-                place,
-                "expected a finite number, found another value",
-            ));
-        }
+        _ => return bad("expected a finite number, found another value"),
     }
     Ok(())
 }

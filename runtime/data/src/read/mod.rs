@@ -213,10 +213,8 @@ fn read_pair(read: Half, inputs: &Path, targets: &Path, reading: &Reading) -> Re
     };
     let (expected, actual) = (x.0[0], y.0[0]);
     if expected != actual {
-        return Err(vec![diagnostics::row_counts(
-            (inputs, expected),
-            (targets, actual),
-        )]);
+        let fault = diagnostics::row_counts((inputs, expected), (targets, actual));
+        return Err(vec![fault]);
     }
     Ok(pair(inputs, x, Some(y)))
 }

@@ -1,44 +1,57 @@
 //! NumPy's NPY format, versions 1 to 3. A file has a magic string, a Python dictionary with type,
 //! order and shape, and the elements.
 
+use super::ShapedValues;
 use crate::diagnostics::{self, At};
 use crate::table::ArrayValues;
 use bnnc_base::diagnostic::Diagnostic;
 use std::path::Path;
 
-/// The entries of the dictionary in the header of an NPY file.
-struct Header {
-    little_endian: bool,
-    kind: u8,
-    width: usize,
-    fortran: bool,
-    shape: Vec<usize>,
+/// The type, order and shape of the elements of a binary array.
+pub(super) struct Layout {
+    pub little_endian: bool,
+    /// The kind of the elements as in NumPy: `f` for reals, `i` and `u` for integers, `b` for Booleans.
+    pub kind: u8,
+    /// The number of bytes of an element.
+    pub width: usize,
+    /// True if the elements are in column-major order.
+    pub fortran: bool,
+    pub shape: Vec<usize>,
+}
+
+impl Layout {
+    /// Returns the shape and the elements of an array, in row-major order.
+    ///
+    /// # Errors
+    /// Fails if `data` does not have the length that the shape needs, or if an element is not a finite number
+    /// or is above 2^63.
+    pub(super) fn read(self, path: &Path, data: &[u8]) -> Result<ShapedValues, Diagnostic> {
+        let mut sizes = self.shape.iter();
+        let expected = sizes.try_fold(self.width, |product, &size| product.checked_mul(size));
+        if expected != Some(data.len()) {
+            let expected = expected.map_or("more than 2^64".to_string(), |count| count.to_string());
+            return Err(diagnostics::wrong_length(path, &expected, data.len()));
+        }
+        let values = elements(path, &self, data)?;
+        let values = match self.fortran {
+            true => row_major(&self.shape, &values),
+            false => values,
+        };
+        if let ArrayValues::Real(reals) = &values
+            && let Some(at) = reals.iter().position(|value| !value.is_finite())
+        {
+            let index = index(&self.shape, at);
+            return Err(diagnostics::not_finite_at(path, &index, reals[at]));
+        }
+        Ok((self.shape, values))
+    }
 }
 
 /// Returns the shape and the elements of a file, in row-major order.
-pub(super) fn array(path: &Path, bytes: &[u8]) -> Result<(Vec<usize>, ArrayValues), Diagnostic> {
+pub(super) fn array(path: &Path, bytes: &[u8]) -> Result<ShapedValues, Diagnostic> {
     let bad = |detail: &str| diagnostics::malformed(At::file(path), "npy", detail);
     let (dictionary, data) = split(bytes).map_err(bad)?;
-    let header = header(path, dictionary)?;
-    let expected = header
-        .shape
-        .iter()
-        .try_fold(header.width, |product, &size| product.checked_mul(size));
-    if expected != Some(data.len()) {
-        let expected = expected.map_or("more than 2^64".to_string(), |count| count.to_string());
-        return Err(diagnostics::wrong_length(path, &expected, data.len()));
-    }
-    let values = elements(path, &header, data)?;
-    let values = if header.fortran {
-        row_major(&header.shape, values)
-    } else {
-        values
-    };
-    let values = match values {
-        ArrayValues::Real(reals) => finite(path, &header.shape, reals)?,
-        whole => whole,
-    };
-    Ok((header.shape, values))
+    header(path, dictionary)?.read(path, data)
 }
 
 /// Returns the dictionary, and the bytes that follow it.
@@ -59,7 +72,7 @@ fn split(bytes: &[u8]) -> Result<(&str, &[u8]), &'static str> {
 }
 
 /// Parses a dictionary such as `{'descr': '<f8', 'fortran_order': False, 'shape': (3, 4), }`.
-fn header(path: &Path, dictionary: &str) -> Result<Header, Diagnostic> {
+fn header(path: &Path, dictionary: &str) -> Result<Layout, Diagnostic> {
     let at = At::file(path);
     let bad = |key: &str| diagnostics::malformed(at, "npy", &format!("cannot read `{key}` in the header"));
     let after = |key: &str| {
@@ -98,7 +111,7 @@ fn header(path: &Path, dictionary: &str) -> Result<Header, Diagnostic> {
     let shape = sizes
         .map(|size| size.trim_end_matches('L').parse().map_err(|_| bad("shape")))
         .collect::<Result<_, _>>()?;
-    Ok(Header {
+    Ok(Layout {
         little_endian,
         kind,
         width,
@@ -135,7 +148,7 @@ fn element_type(name: &str) -> Option<(bool, u8, usize)> {
     known.then_some((little_endian, kind, width))
 }
 
-fn elements(path: &Path, header: &Header, data: &[u8]) -> Result<ArrayValues, Diagnostic> {
+fn elements(path: &Path, header: &Layout, data: &[u8]) -> Result<ArrayValues, Diagnostic> {
     let words = data.chunks_exact(header.width).map(|chunk| {
         let bytes = chunk.iter().enumerate();
         bytes.fold(0_u64, |word, (i, &byte)| {
@@ -166,43 +179,17 @@ fn elements(path: &Path, header: &Header, data: &[u8]) -> Result<ArrayValues, Di
 }
 
 /// Converts the order of elements from column-major (Fortran) to row-major.
-fn row_major(shape: &[usize], values: ArrayValues) -> ArrayValues {
-    match values {
-        ArrayValues::Byte(values) => ArrayValues::Byte(reorder(shape, &values)),
-        ArrayValues::Int(values) => ArrayValues::Int(reorder(shape, &values)),
-        ArrayValues::Real(values) => ArrayValues::Real(reorder(shape, &values)),
-        text @ ArrayValues::Level { .. } => text,
-    }
-}
-
-fn reorder<T: Copy>(shape: &[usize], values: &[T]) -> Vec<T> {
-    let mut index = vec![0; shape.len()];
-    (0..values.len())
-        .map(|_| {
-            let from = shape
-                .iter()
-                .zip(&index)
-                .rev()
-                .fold(0, |sum, (&size, &i)| sum * size + i);
-            for axis in (0..shape.len()).rev() {
-                index[axis] += 1;
-                if index[axis] < shape[axis] {
-                    break;
-                }
-                index[axis] = 0;
-            }
-            values[from]
-        })
-        .collect()
-}
-
-/// Returns the values of an array of this shape if all of them are finite. Otherwise, returns a diagnostic for the first value
-/// that is infinite or NaN.
-pub(super) fn finite(path: &Path, shape: &[usize], reals: Vec<f64>) -> Result<ArrayValues, Diagnostic> {
-    match reals.iter().position(|value| !value.is_finite()) {
-        None => Ok(ArrayValues::Real(reals)),
-        Some(at) => Err(diagnostics::not_finite_at(path, &index(shape, at), reals[at])),
-    }
+fn row_major(shape: &[usize], values: &ArrayValues) -> ArrayValues {
+    let from = |at: usize| {
+        let (mut rest, mut stride, mut place) = (at, values.len(), 0);
+        for size in shape.iter().rev() {
+            stride /= size;
+            place += rest % size * stride;
+            rest /= size;
+        }
+        place
+    };
+    values.select((0..values.len()).map(from))
 }
 
 /// Returns the indices of the element at this position, in row-major order.

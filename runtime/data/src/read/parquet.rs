@@ -174,7 +174,8 @@ fn columns(path: &Path, file: File, reading: &Reading) -> Result<(Vec<Array>, us
     // the same name is not read.
     let (before, own) = (state(&file).map_err(unreadable)?, file.try_clone());
     let mut own = own.map_err(unreadable)?;
-    reading.keep(path, checksum(&mut own).map_err(unreadable)?);
+    let read = own.rewind().and_then(|()| Checksum::of_reader(&own));
+    reading.keep(path, read.map_err(unreadable)?);
     let found = columns_of(path, file, reading)?;
     match state(&own).map_err(unreadable)? == before {
         true => Ok(found),
@@ -188,18 +189,6 @@ fn state(file: &File) -> std::io::Result<(u64, Option<SystemTime>)> {
     let about = file.metadata()?;
     // Some file systems do not record times.
     Ok((about.len(), about.modified().ok()))
-}
-
-/// Returns the checksum of a whole file. The file is read from its start.
-fn checksum(file: &mut File) -> std::io::Result<Checksum> {
-    file.seek(SeekFrom::Start(0))?;
-    let (mut block, mut checksum) = (vec![0; 1 << 16], Checksum::default());
-    loop {
-        match file.read(&mut block)? {
-            0 => return Ok(checksum),
-            count => checksum.add(&block[..count]),
-        }
-    }
 }
 
 fn columns_of(path: &Path, file: File, reading: &Reading) -> Result<(Vec<Array>, usize), Diagnostic> {
@@ -480,10 +469,8 @@ mod tests {
     fn a_file_is_read_a_bounded_number_of_times() -> std::io::Result<()> {
         let path = std::env::temp_dir().join(format!("bnnc-bounded-{}", std::process::id()));
         std::fs::write(&path, vec![7; 1 << 20])?;
-        let (file, other) = (
-            Bounded::new(File::open(&path)?)?,
-            Bounded::new(File::open(&path)?)?,
-        );
+        let file = Bounded::new(File::open(&path)?)?;
+        let other = Bounded::new(File::open(&path)?)?;
         std::fs::remove_file(&path)?;
         let whole = || file.get_bytes(0, 1 << 20).is_ok();
         // The file has 1 MiB. The limit is 64 MiB plus 64 times the size of the file. A complete
