@@ -6,15 +6,14 @@ pub mod method;
 
 use bnnc_abi::iterates::Ensemble;
 use bnnc_abi::manifest::InferenceBlock;
-use bnnc_core::context::{Context, Stop};
+use bnnc_core::context::Stop;
 use bnnc_core::states::StateValues;
-use bnnc_kernels::pool::Pool;
 use bnnc_training::history::{History, ValidationCurve};
 use bnnc_training::iterates::{Collected, TrainingSummary, moved};
+use bnnc_training::restarts::{Numbered, NumberedRuns};
 use bnnc_training::start::Starts;
 use bnnc_training::{Task, TrainingResult, maximum, restarts, spread, train};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 /// Returns the seed of an ensemble member. `map` with this seed finds the same point as the
 /// ensemble member.
@@ -27,76 +26,27 @@ pub fn at_once(ensemble: &Ensemble) -> usize {
     ensemble.options.members.clamp(1, restarts::AT_ONCE)
 }
 
-/// A trained member with its number.
-type Numbered = (usize, TrainingResult);
-
-/// The members that were trained, and the first failure of a member.
-#[derive(Default)]
-struct Members {
-    found: Vec<Numbered>,
-    interrupted: bool,
-    /// The failed member with the lowest number, and its error.
-    failed: Option<(usize, Stop)>,
-}
-
 /// Trains the members from different starts on the threads of the machine. Each member depends only
 /// on its own seed. Therefore, the result does not depend on which member finishes first.
 fn members(task: &Task<'_>, ensemble: &Ensemble, starts: &Starts<'_>) -> Result<Collected, Stop> {
     let count = ensemble.options.members;
-    let workers = task.context.pool.threads().clamp(1, at_once(ensemble));
-    let next = AtomicUsize::new(0);
-    let all: Mutex<Members> = Mutex::default();
-    let work = |pool: &Arc<Pool>, progress: bool| {
-        loop {
-            let member = next.fetch_add(1, Ordering::Relaxed);
-            if member >= count {
-                return;
-            }
-            let context = Context {
-                pool: pool.clone(),
-                progress,
-                ..task.context.clone()
-            };
-            let own = Task {
-                context: &context,
-                ..*task
-            };
-            let trained = one_member(&own, member, starts, count > 1);
-            let mut all = all.lock().unwrap_or_else(PoisonError::into_inner);
-            match trained {
-                Ok(Some(fitted)) => {
-                    all.interrupted |= fitted.interrupted;
-                    all.found.push((member, fitted));
-                }
-                Ok(None) => all.interrupted = true,
-                Err(stop) => {
-                    // Members with lower numbers are still trained. The reported failure therefore
-                    // does not depend on the number of threads.
-                    next.store(count, Ordering::Relaxed);
-                    if all.failed.as_ref().is_none_or(|(first, _)| member < *first) {
-                        all.failed = Some((member, stop));
-                    }
-                }
-            }
+    // If other members are trained at the same time, the restarts of a member run one after another.
+    let one = |task: &Task<'_>, member: usize| {
+        let one = |task: &Task<'_>| Ok((train(task, starts.of_task(task, member), None)?, ()));
+        match count > 1 {
+            true => restarts::in_turn(task, &one),
+            false => restarts::best(task, &one),
         }
     };
-    match workers {
-        1 => work(&task.context.pool, task.context.progress),
-        _ => restarts::on_threads(task.context, workers, &work),
-    }
-    let Members {
-        mut found,
-        interrupted,
-        failed,
-    } = all.into_inner().unwrap_or_else(PoisonError::into_inner);
-    if let Some((_, stop)) = failed {
-        return Err(stop);
-    }
+    let runs = NumberedRuns::new(task, "member", count, &one, Vec::new());
+    let workers = task.context.pool.threads().clamp(1, at_once(ensemble));
+    runs.on_threads(workers, Vec::push);
+    let (mut found, interrupted) = runs.finish()?;
     found.sort_by_key(|(member, _)| *member);
     // A member whose training was interrupted is less trained than the others. Such members are
     // dropped if another member is complete. If all members are incomplete, only the first of them
     // is kept.
-    let is_whole = |(_, fitted): &Numbered| !fitted.interrupted;
+    let is_whole = |(_, (fitted, ())): &Numbered<()>| !fitted.interrupted;
     match found.iter().any(is_whole) {
         true => found.retain(is_whole),
         false => found.truncate(1),
@@ -114,54 +64,17 @@ fn members(task: &Task<'_>, ensemble: &Ensemble, starts: &Starts<'_>) -> Result<
     }
 }
 
-/// Trains one member. If an earlier run is being resumed, reads the member from this run instead.
-/// Returns `None` if the user interrupted the run before the member began. If other members are
-/// trained at the same time, the restarts of a member run one after another.
-fn one_member(
-    task: &Task<'_>,
-    member: usize,
-    starts: &Starts<'_>,
-    is_beside_others: bool,
-) -> Result<Option<TrainingResult>, Stop> {
-    let name = format!("{}-member{member}", task.infer.name);
-    let checkpoint = &task.context.checkpoint;
-    if let Some(kept) = checkpoint.kept(&name, task.split) {
-        return Ok(Some(kept));
-    }
-    if task.context.interrupt.is_raised() {
-        return Ok(None);
-    }
-    let context = Context {
-        seed: seed_of(task.context.seed, member),
-        ..task.context.clone()
-    };
-    let own = Task {
-        name: &name,
-        context: &context,
-        ..*task
-    };
-    let one = |task: &Task<'_>| Ok((train(task, starts.of_task(task, member), None)?, ()));
-    let (fitted, ()) = match is_beside_others {
-        true => restarts::in_turn(&own, &one)?,
-        false => restarts::best(&own, &one)?,
-    };
-    if !fitted.interrupted {
-        checkpoint.keep(&name, task.split, &fitted)?;
-    }
-    Ok(Some(fitted))
-}
-
 /// Collects the results of several training runs; each result is one draw.
 fn together(
     infer: &InferenceBlock,
     ensemble: &Ensemble,
-    found: Vec<Numbered>,
+    found: Vec<Numbered<()>>,
     interrupted: bool,
     seed: u64,
 ) -> Collected {
-    let trained = |(member, fitted): &Numbered| TrainingSummary::of(fitted, seed_of(seed, *member));
+    let trained = |(member, (fitted, ())): &Numbered<()>| TrainingSummary::of(fitted, seed_of(seed, *member));
     let trainings: Vec<TrainingSummary> = found.iter().map(trained).collect();
-    let found: Vec<TrainingResult> = found.into_iter().map(|(_, fitted)| fitted).collect();
+    let found: Vec<TrainingResult> = found.into_iter().map(|(_, (fitted, ()))| fitted).collect();
     let members: Vec<Arc<StateValues>> = found.iter().map(|fitted| fitted.values.clone()).collect();
     let mean = members[0].clone();
     let mut values = mean.as_ref().clone();

@@ -38,7 +38,7 @@ use bnnc_math::philox;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 /// The maximum number of training runs that run at the same time. Each training run has its own
@@ -107,19 +107,24 @@ pub fn best<T: Serialize + DeserializeOwned + Send>(
     one: &OneOnThread<'_, T>,
 ) -> Result<(TrainingResult, T), Stop> {
     let options = &training(task.infer)?.options;
-    let threads = task.context.pool.threads().max(1);
-    let workers = threads.min(at_once(options));
+    let workers = task.context.pool.threads().clamp(1, at_once(options));
     if workers == 1 {
         return in_turn(task, one);
     }
-    let runs = Runs::new(task, one, options.restarts);
-    on_threads(task.context, workers, &|pool, progress| runs.work(pool, progress));
-    runs.finish()
+    let one = |task: &Task<'_>, number: usize| {
+        one(&Task {
+            restart: number,
+            ..*task
+        })
+    };
+    let runs = NumberedRuns::new(task, "restart", options.restarts, &one, Compared::new());
+    runs.on_threads(workers, Compared::add);
+    compared(runs)
 }
 
 /// Runs `work` on `workers` threads at the same time. Each thread has a pool with an equal part of
 /// the context's threads. Only one thread may show progress.
-pub fn on_threads(context: &Context, workers: usize, work: &(dyn Fn(&Arc<Pool>, bool) + Sync)) {
+fn on_threads(context: &Context, workers: usize, work: &(dyn Fn(&Arc<Pool>, bool) + Sync)) {
     let threads = context.pool.threads().max(1);
     let own = || Arc::new(Pool::new(threads / workers));
     thread::scope(|scope| {
@@ -151,9 +156,15 @@ pub fn in_turn<T: Serialize + DeserializeOwned>(
     if restarts <= 1 {
         return descended(task, one(task)?);
     }
-    let runs = Runs::new(task, one, restarts);
-    runs.work(&task.context.pool, task.context.progress);
-    runs.finish()
+    let one = |task: &Task<'_>, number: usize| {
+        one(&Task {
+            restart: number,
+            ..*task
+        })
+    };
+    let runs = NumberedRuns::new(task, "restart", restarts, &one, Compared::new());
+    runs.work(&task.context.pool, task.context.progress, Compared::add);
+    compared(runs)
 }
 
 /// Makes a descent from the parameters of the training that is kept, and adds its result. The other
@@ -167,33 +178,54 @@ fn descended<T>(
     Ok((fitted, rest))
 }
 
-/// The state of a task whose training runs are running.
-struct Runs<'a, T, F: ?Sized> {
+/// Several numbered training runs of a task, of which each has its own seed. Their results are gathered in `A`.
+pub struct NumberedRuns<'a, A, F> {
     task: &'a Task<'a>,
+    /// The word for one of the training runs in its seed and in the names of its files.
+    kind: &'static str,
     one: &'a F,
     count: usize,
-    /// The index of the training that starts next.
+    /// The number of the training run that starts next.
     next: AtomicUsize,
-    compared: Mutex<Compared<T>>,
+    ended: Mutex<Ended<A>>,
 }
 
-impl<'a, T, F> Runs<'a, T, F>
+/// The training runs that have ended so far.
+struct Ended<A> {
+    found: A,
+    interrupted: bool,
+    /// The failed training run with the lowest number, and its error.
+    failed: Option<(usize, Stop)>,
+}
+
+/// The number of a training run, and its result.
+pub type Numbered<T> = (usize, (TrainingResult, T));
+
+impl<'a, A, T, F> NumberedRuns<'a, A, F>
 where
     T: Serialize + DeserializeOwned,
-    F: Fn(&Task<'_>) -> Result<(TrainingResult, T), Stop> + ?Sized,
+    F: Fn(&Task<'_>, usize) -> Result<(TrainingResult, T), Stop>,
 {
-    fn new(task: &'a Task<'a>, one: &'a F, count: usize) -> Self {
-        Runs {
+    /// Returns the training runs with the numbers below `count`, none of which has started. `one` runs one of
+    /// them. `found` is the value for no results.
+    pub fn new(task: &'a Task<'a>, kind: &'static str, count: usize, one: &'a F, found: A) -> Self {
+        let ended = Ended {
+            found,
+            interrupted: false,
+            failed: None,
+        };
+        NumberedRuns {
             task,
+            kind,
             one,
             count,
             next: AtomicUsize::new(0),
-            compared: Mutex::new(Compared::new()),
+            ended: Mutex::new(ended),
         }
     }
 
-    /// Runs training runs on a pool, one after the other, until all have been started.
-    fn work(&self, pool: &Arc<Pool>, progress: bool) {
+    /// Runs training runs on a pool, one after the other, until all have been started. `add` gathers a result.
+    fn work(&self, pool: &Arc<Pool>, progress: bool, add: fn(&mut A, Numbered<T>)) {
         loop {
             let number = self.next.fetch_add(1, Ordering::Relaxed);
             if number >= self.count {
@@ -202,37 +234,59 @@ where
             let context = Context {
                 pool: pool.clone(),
                 progress,
-                seed: seed_of(self.task.context.seed, "restart", number),
+                seed: seed_of(self.task.context.seed, self.kind, number),
                 ..self.task.context.clone()
             };
-            match self.run(number, &context) {
-                Ok(Some(found)) => self.compared().add(number, context.seed, found),
-                Ok(None) => self.compared().interrupted = true,
+            let found = self.run(number, &context);
+            let mut ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
+            match found {
+                Ok(Some(found)) => {
+                    ended.interrupted |= found.0.interrupted;
+                    add(&mut ended.found, (number, found));
+                }
+                Ok(None) => ended.interrupted = true,
                 Err(stop) => {
-                    // Further training runs are not started. Training runs with lower indices still
+                    // Further training runs are not started. Training runs with lower numbers still
                     // finish. The reported failure therefore does not depend on thread scheduling.
                     self.next.store(self.count, Ordering::Relaxed);
-                    self.compared().fail(number, stop);
+                    if ended.failed.as_ref().is_none_or(|(first, _)| number < *first) {
+                        ended.failed = Some((number, stop));
+                    }
                 }
             }
         }
     }
 
-    fn finish(self) -> Result<(TrainingResult, T), Stop> {
-        let compared = self.compared.into_inner();
-        let best = compared.unwrap_or_else(PoisonError::into_inner).finish()?;
-        descended(self.task, best)
+    /// Runs all training runs, on `workers` threads at the same time. `add` gathers a result.
+    pub fn on_threads(&self, workers: usize, add: fn(&mut A, Numbered<T>))
+    where
+        A: Send,
+        F: Sync,
+    {
+        let context = self.task.context;
+        match workers {
+            1 => self.work(&context.pool, context.progress, add),
+            _ => on_threads(context, workers, &|pool, progress| self.work(pool, progress, add)),
+        }
     }
 
-    fn compared(&self) -> MutexGuard<'_, Compared<T>> {
-        self.compared.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Returns the gathered results, and whether the user interrupted the training runs.
+    ///
+    /// # Errors
+    /// Fails if a training run failed.
+    pub fn finish(self) -> Result<(A, bool), Stop> {
+        let ended = self.ended.into_inner().unwrap_or_else(PoisonError::into_inner);
+        match ended.failed {
+            Some((_, stop)) => Err(stop),
+            None => Ok((ended.found, ended.interrupted)),
+        }
     }
 
     /// Runs one training run, or returns its result from an earlier run. Returns `None` if the user
     /// interrupts the run before the training begins.
     fn run(&self, number: usize, context: &Context) -> Result<Option<(TrainingResult, T)>, Stop> {
         let task = self.task;
-        let name = format!("{}-restart{number}", task.name);
+        let name = format!("{}-{}{number}", task.name, self.kind);
         if let Some(kept) = context.checkpoint.kept(&name, task.split) {
             return Ok(Some(kept));
         }
@@ -242,10 +296,9 @@ where
         let own = Task {
             name: &name,
             context,
-            restart: number,
             ..*task
         };
-        let found = (self.one)(&own)?;
+        let found = (self.one)(&own, number)?;
         if !found.0.interrupted {
             context.checkpoint.keep(&name, task.split, &found)?;
         }
@@ -253,21 +306,28 @@ where
     }
 }
 
-/// The index of a training run, and its result.
-type Numbered<T> = (usize, (TrainingResult, T));
+/// Returns the best of training runs that have ended, including a descent from its parameters.
+fn compared<T, F>(runs: NumberedRuns<'_, Compared<T>, F>) -> Result<(TrainingResult, T), Stop>
+where
+    T: Serialize + DeserializeOwned,
+    F: Fn(&Task<'_>, usize) -> Result<(TrainingResult, T), Stop>,
+{
+    let task = runs.task;
+    let (compared, interrupted) = runs.finish()?;
+    let (mut fitted, rest) = compared.best(task.context.seed)?;
+    fitted.interrupted = interrupted;
+    descended(task, (fitted, rest))
+}
 
 /// The results of the training runs that have ended so far.
 struct Compared<T> {
-    /// The index, the final loss and the number of steps of each complete training run.
-    all: Vec<(usize, Restart, u64)>,
+    /// The number, the final loss and the number of steps of each complete training run.
+    all: Vec<(usize, LossEstimate, u64)>,
     /// The complete training with the lowest loss.
     best: Option<Numbered<T>>,
-    /// The interrupted training run with the lowest index. This training run is only used if no
+    /// The interrupted training run with the lowest number. This training run is only used if no
     /// training is complete.
-    stopped: Option<(Restart, Numbered<T>)>,
-    interrupted: bool,
-    /// The failed training with the lowest index, and its error.
-    failed: Option<(usize, Stop)>,
+    stopped: Option<Numbered<T>>,
 }
 
 impl<T> Compared<T> {
@@ -276,26 +336,18 @@ impl<T> Compared<T> {
             all: Vec::new(),
             best: None,
             stopped: None,
-            interrupted: false,
-            failed: None,
         }
     }
 
-    fn add(&mut self, number: usize, seed: u64, found: (TrainingResult, T)) {
-        let settled = settled(&found.0);
-        let restart = Restart { seed, settled };
+    fn add(&mut self, (number, found): Numbered<T>) {
         if found.0.interrupted {
-            self.interrupted = true;
-            if self
-                .stopped
-                .as_ref()
-                .is_none_or(|(_, (first, _))| number < *first)
-            {
-                self.stopped = Some((restart, (number, found)));
+            if self.stopped.as_ref().is_none_or(|(first, _)| number < *first) {
+                self.stopped = Some((number, found));
             }
             return;
         }
-        self.all.push((number, restart, found.0.steps));
+        let settled = settled(&found.0);
+        self.all.push((number, settled, found.0.steps));
         let is_best = self.best.as_ref().is_none_or(|(other, best)| {
             let order = settled.loss.total_cmp(&self::settled(&best.0).loss);
             order.then(number.cmp(other)).is_lt()
@@ -305,27 +357,23 @@ impl<T> Compared<T> {
         }
     }
 
-    fn fail(&mut self, number: usize, stop: Stop) {
-        if self.failed.as_ref().is_none_or(|(first, _)| number < *first) {
-            self.failed = Some((number, stop));
-        }
-    }
-
-    fn finish(mut self) -> Result<(TrainingResult, T), Stop> {
-        if let Some((_, stop)) = self.failed {
-            return Err(stop);
-        }
+    /// Returns the best result. `seed` is the seed of the task.
+    fn best(mut self, seed: u64) -> Result<(TrainingResult, T), Stop> {
         let (_, (mut fitted, rest)) = match (self.best, self.stopped) {
             (Some(best), _) => best,
-            (None, Some((restart, stopped))) => {
-                self.all.push((stopped.0, restart, stopped.1.0.steps));
+            (None, Some(stopped)) => {
+                let (number, (fitted, _)) = &stopped;
+                self.all.push((*number, settled(fitted), fitted.steps));
                 stopped
             }
             (None, None) => return Err(Stop::Interrupted),
         };
         self.all.sort_by_key(|(number, ..)| *number);
-        fitted.restarts = self.all.iter().map(|(_, restart, _)| *restart).collect();
-        fitted.interrupted = self.interrupted;
+        let restart = |&(number, settled, _): &(usize, LossEstimate, u64)| Restart {
+            seed: seed_of(seed, "restart", number),
+            settled,
+        };
+        fitted.restarts = self.all.iter().map(restart).collect();
         fitted.steps = self.all.iter().map(|(.., steps)| steps).sum();
         Ok((fitted, rest))
     }
