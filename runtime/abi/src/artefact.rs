@@ -22,7 +22,7 @@ const FIXED: usize = 32;
 
 /// The version of the layout, which the writer and the reader of a bundle must share. `tests/tests/layout.rs` fails if the types of a bundle change
 /// but this version does not. The test also covers the data that compiled code and the runtime share.
-pub const LAYOUT: u64 = 19;
+pub const LAYOUT: u64 = 20;
 
 /// The text before the version in the mark of a runtime.
 const MARK: &str = "\0bnnc-runner ";

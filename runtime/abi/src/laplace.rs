@@ -20,6 +20,7 @@ pub use options::{
     CurvatureKind, GaussianOptions, Link, Over, PriorPrecision, PriorStructure, Score, Structure,
 };
 use serde::{Deserialize, Serialize};
+use std::ops::Range;
 
 /// The part of an inference block that approximates the posterior by a Gaussian around each
 /// maximum.
@@ -258,6 +259,23 @@ pub struct Weights {
     pub elements: usize,
     /// True if the support of the site is the reals, so that the value of the site equals its position.
     pub real: bool,
+}
+
+impl Weights {
+    /// Returns the number of elements of all these weights.
+    pub fn count(all: &[Weights]) -> usize {
+        all.iter().map(|weights| weights.elements).sum()
+    }
+
+    /// Returns each entry with the range of its elements in the vector of all these weights.
+    pub fn placed(all: &[Weights]) -> impl Iterator<Item = (&Weights, Range<usize>)> {
+        let mut end = 0;
+        all.iter().map(move |weights| {
+            let start = end;
+            end += weights.elements;
+            (weights, start..end)
+        })
+    }
 }
 
 /// A diagonal block of a Kronecker-factored curvature. The element for row `i` of `left` and row

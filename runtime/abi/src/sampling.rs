@@ -104,7 +104,7 @@ impl MethodPart for Sampling {
 
     fn place(&mut self, option: &str) -> Option<OptionField<'_>> {
         let of_chains = self.options.place(option);
-        of_chains.or_else(|| self.transition.part_mut().place(option))
+        of_chains.or_else(|| self.transition.place(option))
     }
 
     fn check(&self, extent: DataExtent<'_>) -> Result<(), OptionConflict> {

@@ -12,7 +12,7 @@ mod stan;
 
 use super::{Adaptation, ChainOptions, MetricKind, Steps};
 use crate::method::conflict::OptionConflict;
-use crate::method::declare::{Mismatch, OptionField, OptionSource};
+use crate::method::declare::{Mismatch, OptionField, OptionGroup, OptionSource};
 use crate::method::{Finds, MethodDef, OptionDef, Takes};
 use penalty::Penalty;
 use serde::{Deserialize, Serialize};
@@ -40,7 +40,7 @@ macro_rules! samplers {
             /// or of a record.
             pub fn read(sampler: SamplerKind, source: &OptionSource<'_>) -> Result<Transition, Mismatch> {
                 Ok(match sampler {
-                    $( SamplerKind::$name => Transition::$name(<$module::$options as SamplerPart>::read(source)?), )+
+                    $( SamplerKind::$name => Transition::$name(OptionGroup::read(source)?), )+
                 })
             }
 
@@ -48,6 +48,13 @@ macro_rules! samplers {
             pub fn part(&self) -> &dyn SamplerPart {
                 match self {
                     $( Transition::$name(options) => options, )+
+                }
+            }
+
+            /// Returns the field of an option that can be set at run time.
+            pub(crate) fn place(&mut self, option: &str) -> Option<OptionField<'_>> {
+                match self {
+                    $( Transition::$name(options) => OptionGroup::place(options, option), )+
                 }
             }
 
@@ -84,17 +91,6 @@ pub struct EvaluationRows {
 /// The properties of a sampler on which the rest of a run depends. The default implementations
 /// describe a Metropolis sampler that reads all rows and does not adapt.
 pub trait SamplerPart {
-    /// Reads the options of the sampler.
-    ///
-    /// # Errors
-    /// Fails only if the checker or a record has a bug.
-    fn read(source: &OptionSource<'_>) -> Result<Self, Mismatch>
-    where
-        Self: Sized;
-
-    /// Returns the field of an option that can be set at run time.
-    fn place(&mut self, option: &str) -> Option<OptionField<'_>>;
-
     /// Returns the settings in the form of CmdStan's comments. Each line is a pair of its depth and
     /// its text.
     fn stan_settings(&self) -> Vec<(usize, String)>;

@@ -1,7 +1,7 @@
 //! Static Hamiltonian Monte Carlo.
 
 use super::{SamplerKind, SamplerPart, sampler, stan};
-use crate::method::declare::{Mismatch, OptionField, OptionGroup, OptionSource, options};
+use crate::method::declare::options;
 use crate::method::options::{from, listed};
 use crate::method::{MethodDef, Phase};
 use crate::sampling::{Adaptation, ChainOptions};
@@ -25,14 +25,6 @@ options! {
 }
 
 impl SamplerPart for HmcOptions {
-    fn read(source: &OptionSource<'_>) -> Result<Self, Mismatch> {
-        OptionGroup::read(source)
-    }
-
-    fn place(&mut self, option: &str) -> Option<OptionField<'_>> {
-        OptionGroup::place(self, option)
-    }
-
     fn adaptation(&self) -> Option<&Adaptation> {
         Some(&self.adaptation)
     }

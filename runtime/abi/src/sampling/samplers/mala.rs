@@ -1,9 +1,9 @@
 //! The Metropolis-adjusted Langevin algorithm.
 
 use super::{SamplerKind, SamplerPart, sampler, stan};
-use crate::method::MethodDef;
 use crate::method::declare::{Mismatch, OptionField, OptionGroup, OptionSource};
 use crate::method::options::listed;
+use crate::method::{MethodDef, OptionDef};
 use crate::sampling::{Adaptation, ChainOptions};
 use serde::{Deserialize, Serialize};
 
@@ -19,7 +19,9 @@ pub(crate) const RECORD: MethodDef = sampler(
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MalaOptions(pub Adaptation);
 
-impl SamplerPart for MalaOptions {
+impl OptionGroup for MalaOptions {
+    const OPTIONS: &'static [OptionDef] = Adaptation::OPTIONS;
+
     fn read(source: &OptionSource<'_>) -> Result<Self, Mismatch> {
         Adaptation::read(source).map(MalaOptions)
     }
@@ -27,7 +29,9 @@ impl SamplerPart for MalaOptions {
     fn place(&mut self, option: &str) -> Option<OptionField<'_>> {
         self.0.place(option)
     }
+}
 
+impl SamplerPart for MalaOptions {
     fn adaptation(&self) -> Option<&Adaptation> {
         Some(&self.0)
     }

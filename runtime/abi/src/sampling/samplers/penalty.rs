@@ -3,7 +3,7 @@
 
 use super::{EvaluationRows, SamplerKind, SamplerPart, batch, sampler, stan};
 use crate::method::conflict::OptionConflict;
-use crate::method::declare::{Mismatch, OptionField, OptionGroup, OptionSource, forms, options, words};
+use crate::method::declare::{forms, options, words};
 use crate::method::options::{from, listed};
 use crate::method::{MethodDef, OptionKind, Phase};
 use crate::sampling::ChainOptions;
@@ -119,14 +119,6 @@ impl Penalty {
 }
 
 impl SamplerPart for Penalty {
-    fn read(source: &OptionSource<'_>) -> Result<Self, Mismatch> {
-        OptionGroup::read(source)
-    }
-
-    fn place(&mut self, option: &str) -> Option<OptionField<'_>> {
-        OptionGroup::place(self, option)
-    }
-
     fn evaluation(&self, rows: usize) -> EvaluationRows {
         let gradient = match self.gradient_batch {
             0 => self.batch,

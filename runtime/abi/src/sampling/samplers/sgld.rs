@@ -2,7 +2,7 @@
 
 use super::{EvaluationRows, SamplerKind, SamplerPart, batch, sampler, stan};
 use crate::method::conflict::OptionConflict;
-use crate::method::declare::{Mismatch, OptionField, OptionGroup, OptionSource, options};
+use crate::method::declare::options;
 use crate::method::options::{POSITIVE, from, listed};
 use crate::method::{MethodDef, Phase};
 use crate::sampling::{ChainOptions, Steps};
@@ -32,14 +32,6 @@ options! {
 }
 
 impl SamplerPart for SgldOptions {
-    fn read(source: &OptionSource<'_>) -> Result<Self, Mismatch> {
-        OptionGroup::read(source)
-    }
-
-    fn place(&mut self, option: &str) -> Option<OptionField<'_>> {
-        OptionGroup::place(self, option)
-    }
-
     fn has_acceptance_step(&self) -> bool {
         false
     }
