@@ -35,10 +35,7 @@ pub fn worse_than_centre(
         return Ok(None);
     };
     let dataset = &*outcome.dataset;
-    let rows = match outcome.tested {
-        true => &dataset.test,
-        false => &dataset.train,
-    };
+    let (rows, kind) = outcome.scored();
     let count = examples(&infer.bindings, rows);
     if last.found.is_interrupted() || count < LEAST {
         return Ok(None);
@@ -63,7 +60,6 @@ pub fn worse_than_centre(
     let is_worse = mean - expected > MATERIAL.max(ERRORS * sd / (count as f64).sqrt());
     let average = |densities: &[f64]| densities.iter().sum::<f64>() / count as f64;
     let scores = [average(&centre), average(&spread)];
-    let kind = if outcome.tested { "test" } else { "training" };
     Ok(is_worse.then(|| codes::worse_than_centre(&infer.name, scores, kind, laplace)))
 }
 

@@ -108,10 +108,8 @@ pub(super) fn groups(design: &Design) -> Vec<(Vec<Coefficient<'_>>, Vec<usize>)>
     }
     for sum in &design.sums {
         for pair in sum.terms.windows(2) {
-            let (a, b) = (
-                root(&parent, pair[0].coefficient),
-                root(&parent, pair[1].coefficient),
-            );
+            let a = root(&parent, pair[0].coefficient);
+            let b = root(&parent, pair[1].coefficient);
             parent[a.max(b)] = a.min(b);
         }
     }

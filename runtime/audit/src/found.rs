@@ -44,10 +44,7 @@ pub fn conflicts(infer: &InferenceBlock, outcome: &InferenceOutcome, is_converge
         .iter()
         .flat_map(|site| of_site(infer, site, &at_ends))
         .collect();
-    let (rows, kind) = match outcome.tested {
-        true => (&outcome.dataset.test, "test"),
-        false => (&outcome.dataset.train, "training"),
-    };
+    let (rows, kind) = outcome.scored();
     found.extend(unpredicted(infer, outcome));
     for output in &infer.outputs {
         found.extend(intervals(infer, outcome, output, (rows, kind)));

@@ -28,6 +28,7 @@ use bnnc_abi::data::{DataSpec, Elements, Test};
 use bnnc_abi::manifest::{Binding, Codes, DataSource, InferenceBlock, Output, OutputKind};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_core::feed::examples;
+use bnnc_data::metrics::extent;
 use bnnc_data::{Dataset, Rows};
 pub use centre::worse_than_centre;
 pub use collapse::collapsed;
@@ -341,10 +342,7 @@ fn variation(output: &Output, column: &Column) -> Option<Diagnostic> {
 }
 
 fn range(values: &[f64]) -> (f64, f64) {
-    let start = (f64::INFINITY, f64::NEG_INFINITY);
-    values
-        .iter()
-        .fold(start, |(low, high), value| (low.min(*value), high.max(*value)))
+    extent(values.iter().copied())
 }
 
 /// Returns a warning if the smallest or the largest value of a column is a common code for missing values. Such codes are numbers such as 999, and

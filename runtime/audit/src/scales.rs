@@ -6,6 +6,7 @@ use bnnc_abi::manifest::{Binding, DataSource, InferenceBlock, OutputKind};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_core::feed;
 use bnnc_data::Dataset;
+use bnnc_data::metrics::extent;
 use bnnc_inference::outcome::InferenceOutcome;
 use std::borrow::Cow;
 
@@ -187,10 +188,7 @@ fn scale<'a>(name: String, values: impl Iterator<Item = &'a f64> + Clone, is_ele
     let mean = values.clone().sum::<f64>() / count;
     let squares: f64 = values.clone().map(|value| value * value).sum();
     let sd = (values.clone().map(|value| (value - mean).powi(2)).sum::<f64>() / count).sqrt();
-    let ends = (f64::INFINITY, f64::NEG_INFINITY);
-    let (least, most) = values
-        .clone()
-        .fold(ends, |(least, most), value| (least.min(*value), most.max(*value)));
+    let (least, most) = extent(values.clone().copied());
     let between = values.filter(|value| least < **value && **value < most).count();
     let varies = between as f64 >= VARIED * count && sd > 0.0;
     varies.then_some(Scale {

@@ -124,10 +124,8 @@ pub(super) fn noise(target: &Column, inputs: &[Column]) -> f64 {
 
 /// Returns a column that is scaled to mean 0 and standard deviation 1. Returns `None` if the column does not vary.
 fn standardised(values: &[f64]) -> Option<Vec<f64>> {
-    let (mean, sd) = (
-        values.iter().sum::<f64>() / values.len() as f64,
-        deviation(values),
-    );
+    let mean = values.iter().sum::<f64>() / values.len() as f64;
+    let sd = deviation(values);
     (sd > 0.0 && sd.is_finite()).then(|| values.iter().map(|value| (value - mean) / sd).collect())
 }
 

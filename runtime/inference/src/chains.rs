@@ -90,6 +90,18 @@ impl SamplingResult {
         }
     }
 
+    /// Returns the states at some draws of a chain. `records` are the records of these draws, one after the
+    /// other. States that are sampled have the shape `[draws, ..]`, and the others their means.
+    pub fn states(&self, chain: &SampledChain, records: &[f64]) -> StateValues {
+        let mut values = self.mean.as_ref().clone();
+        for (name, range) in &self.layout.slots {
+            let records = records.chunks_exact(chain.store.layout().width());
+            let column = records.flat_map(|record| record[range.clone()].iter().copied());
+            values.insert(name.clone(), column.collect());
+        }
+        values
+    }
+
     /// Returns the values of all states for a [`bnnc_core::predict::Predictor`] with `count` draws. The draws are evenly spaced over all chains.
     ///
     /// # Errors

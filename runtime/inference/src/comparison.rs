@@ -174,10 +174,7 @@ fn other_rows(
         // The table already shows this difference, in the column for the kind of rows.
         return None;
     }
-    let [own, reference] = [one, first].map(|(_, outcome)| match outcome.tested {
-        true => &outcome.dataset.test,
-        false => &outcome.dataset.train,
-    });
+    let [(own, _), (reference, _)] = [one, first].map(|(_, outcome)| outcome.scored());
     let warning = |of: &str| Some(codes::other_rows(&one.0.name, &first.0.name, of));
     match alike(&observed(one, own), &observed(first, reference)) {
         true => None,

@@ -99,11 +99,9 @@ pub fn not_computed(measure: &ComparedMetric, infer: &str) -> Diagnostic {
 /// Returns the warning that the metrics of two inference blocks are computed on different rows or from different targets. `first` is the
 /// first inference block of the table.
 pub fn other_rows(infer: &str, first: &str, of: &str) -> Diagnostic {
-    warning(
-        &OTHER_ROWS,
-        format!("the metrics of `{infer}` and `{first}` score {of}"),
-    )
-    .help("use one data item for both, or list the test rows in a file: `test = splits(\"splits.json\")`")
+    let text = format!("the metrics of `{infer}` and `{first}` score {of}");
+    warning(&OTHER_ROWS, text)
+        .help("use one data item for both, or list the test rows in a file: `test = splits(\"splits.json\")`")
 }
 
 /// Returns the warning that two inference blocks cannot be compared by a metric of log densities. One block assigns a density to the values,

@@ -10,9 +10,9 @@ use bnnc_abi::manifest::InferenceBlock;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_core::context::Stop;
 use bnnc_core::tally::Tally;
-use bnnc_data::Dataset;
 use bnnc_data::metrics::{MetricSet, over_splits};
 use bnnc_data::write::ResultColumn;
+use bnnc_data::{Dataset, Rows};
 use std::sync::Arc;
 
 /// The result of one inference block on one split.
@@ -73,6 +73,14 @@ pub struct InferenceOutcome {
 }
 
 impl InferenceOutcome {
+    /// Returns the rows that the metrics are computed on, and the word for them in messages: `test` or `training`.
+    pub fn scored(&self) -> (&Rows, &'static str) {
+        match self.tested {
+            true => (&self.dataset.test, "test"),
+            false => (&self.dataset.train, "training"),
+        }
+    }
+
     /// Returns the pruning table, combined over all splits.
     pub fn pruning(&self) -> Vec<prune::PruningLine> {
         let tables: Vec<&[Pruned]> = self.splits.iter().map(|split| split.pruned.as_slice()).collect();

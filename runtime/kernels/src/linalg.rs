@@ -132,11 +132,9 @@ fn factor_columns<T: Number>(l: &mut [T], n: usize, block: std::ops::Range<usize
 /// # Safety
 /// The same conditions as for [`triangular_solve`] apply.
 unsafe fn solutions<T: MatmulElement>(pool: &Pool, buffers: &[*mut u8], ints: &[i64]) {
-    let (batch, n, columns) = (
-        ints[0].max(0) as usize,
-        ints[1].max(0) as usize,
-        ints[2].max(0) as usize,
-    );
+    let batch = ints[0].max(0) as usize;
+    let n = ints[1].max(0) as usize;
+    let columns = ints[2].max(0) as usize;
     let [l, b, x] = [0, 1, 2].map(|at| Shared(buffers[at].cast::<T>()));
     let transposed = ints[3] == 1;
     pool.run(batch, &|_, item| {
@@ -185,10 +183,8 @@ fn solve<T: MatmulElement>(l: &[T], x: &mut [T], n: usize, transposed: bool) {
         // and `start..end` do not overlap.
         unsafe {
             let a = l.as_ptr().wrapping_add(corner);
-            let (b, c) = (
-                base.wrapping_add(known.start * columns),
-                base.add(start * columns),
-            );
+            let b = base.wrapping_add(known.start * columns);
+            let c = base.add(start * columns);
             subtract_product(&extents, a, b, c);
         }
         let system = TriangularSystem {

@@ -118,13 +118,11 @@ impl Doubling {
             (self.right, self.left)
         };
         let points = &mut *scene.points;
-        let (own, new) = (
-            Ends {
-                first: outer,
-                last: inner,
-            },
-            tree.ends,
-        );
+        let own = Ends {
+            first: outer,
+            last: inner,
+        };
+        let new = tree.ends;
         let single = self.depth == 1;
         let turning = if single {
             tree::turns_single(points, own.first, new.first, &mut self.momentum)

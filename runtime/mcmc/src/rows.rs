@@ -293,10 +293,8 @@ mod tests {
 
     /// Returns whether a binomial frequency is within five standard deviations of its mean.
     fn close(seen: usize, times: usize, probability: f64) -> bool {
-        let (mean, variance) = (
-            times as f64 * probability,
-            times as f64 * probability * (1.0 - probability),
-        );
+        let mean = times as f64 * probability;
+        let variance = times as f64 * probability * (1.0 - probability);
         (seen as f64 - mean).abs() <= 5.0 * variance.sqrt()
     }
 

@@ -6,7 +6,7 @@ use bnnc_abi::manifest::{InferenceBlock, State, Train};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::shape::Sizes;
 use bnnc_core::context::{Context, Stop};
-use bnnc_core::number::finite;
+use bnnc_core::number::{finite, table_line};
 use bnnc_core::predict::trained_draws;
 use bnnc_core::states::{StateValues, site_of};
 use bnnc_data::Dataset;
@@ -89,8 +89,8 @@ impl Posterior for TrainedPosterior {
             true => "elbo / row",
             false => "log posterior / row",
         };
-        let per_row = -self.0.loss / rows.max(1) as f64;
-        let mut text = format!("  {name:<21} {per_row:>10.4}\n");
+        let per_row = format!("{:.4}", -self.0.loss / rows.max(1) as f64);
+        let mut text = table_line(name, per_row);
         text.push_str(&report::table(&self.0, rows));
         text.push('\n');
         text

@@ -137,10 +137,8 @@ fn panels(piece: &Piece, origin: Twofold, from: f64, to: f64, length: f64, of: i
     let count = (whole / length).ceil().max(1.0);
     let panel = whole / count;
     let rule = rule(piece.degree() / 2 + 14);
-    let (behind, ahead) = (
-        from - (piece.start - origin).value(),
-        (piece.end - origin).value() - from,
-    );
+    let behind = from - (piece.start - origin).value();
+    let ahead = (piece.end - origin).value() - from;
     let mut sum = 0.0;
     for index in 0..count as usize {
         for node in rule {

@@ -31,10 +31,8 @@ impl UniformSum {
         let mut start = Twofold::product(offset, factor);
         let mut widths = Vec::new();
         for term in terms {
-            let (low, high) = (
-                Twofold::product(term.slope, term.lower),
-                Twofold::product(term.slope, term.upper),
-            );
+            let low = Twofold::product(term.slope, term.lower);
+            let high = Twofold::product(term.slope, term.upper);
             let width = (high - low).times(factor).value();
             start = start
                 + if width < 0.0 {

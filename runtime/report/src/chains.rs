@@ -4,6 +4,7 @@
 use crate::histogram::Histogram;
 use crate::svg::{Plot, PlotAxis, Swatch};
 use bnnc_core::context::Stop;
+use bnnc_data::metrics::extent;
 use bnnc_inference::chains::Diagnosis;
 use bnnc_inference::chains::Quantity;
 use bnnc_inference::chains::SamplingResult;
@@ -172,10 +173,7 @@ impl<'a> ChainReport<'a> {
             changes.extend(chain.windows(2).map(|pair| pair[1] - pair[0]));
         }
         let (levels, changes) = (Histogram::new(&levels)?, Histogram::new(&changes)?);
-        let fractions = self.missing_information.iter().copied();
-        let (low, high) = fractions.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), of| {
-            (low.min(of), high.max(of))
-        });
+        let (low, high) = extent(self.missing_information.iter().copied());
         let title = match low <= high {
             true => format!("Energy: E-BFMI {low:.2} to {high:.2}"),
             false => "Energy".to_owned(),
@@ -196,10 +194,8 @@ impl<'a> ChainReport<'a> {
         let found = Histogram::between(&all, 0.0, 1.0)?;
         let mean = all.iter().filter(|rate| rate.is_finite()).sum::<f64>() / all.len().max(1) as f64;
         let title = format!("Acceptance: {mean:.3} on average");
-        let (x, y) = (
-            PlotAxis::between("acceptance rate", -0.02, 1.02),
-            PlotAxis::between("density", 0.0, 1.08 * found.top()),
-        );
+        let x = PlotAxis::between("acceptance rate", -0.02, 1.02);
+        let y = PlotAxis::between("density", 0.0, 1.08 * found.top());
         let mut plot = Plot::new(&title, SMALL, x, y);
         found.draw(&mut plot, "ranks0");
         Some(plot.render())
@@ -260,10 +256,8 @@ impl<'a> ChainReport<'a> {
         let diverged: Vec<bool> = self.diverging.iter().flatten().map(|is| *is > 0.0).collect();
         let is_diverged = |at: &usize| diverged.get(*at).copied().unwrap_or(false);
         let title = format!("{} and {}", across.name, up.name);
-        let (x, y) = (
-            PlotAxis::around(&across.name, xs.iter().copied()),
-            PlotAxis::around(&up.name, ys.iter().copied()),
-        );
+        let x = PlotAxis::around(&across.name, xs.iter().copied());
+        let y = PlotAxis::around(&up.name, ys.iter().copied());
         let mut plot = Plot::new(&title, SQUARE, x, y);
         let count = xs.len().min(ys.len());
         let kept = (0..count).step_by(count.div_ceil(DOTS).max(1));

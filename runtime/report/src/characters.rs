@@ -226,10 +226,8 @@ mod tests {
 
     #[test]
     fn a_plot_is_ascii_and_as_wide_as_asked() {
-        let (x, y) = (
-            PlotAxis::between("beta", -2.0, 2.0),
-            PlotAxis::between("", 0.0, 0.4),
-        );
+        let x = PlotAxis::between("beta", -2.0, 2.0);
+        let y = PlotAxis::between("", 0.0, 0.4);
         let mut plot = CharacterPlot::new("Normal(0, 1)", 60, x, y);
         plot.curve('*', |low, high| (-0.125 * (low + high).powi(2)).exp() * 0.3989);
         plot.legend('*', "density");
@@ -252,10 +250,8 @@ mod tests {
 
     #[test]
     fn marks_outside_the_axes_are_left_out() {
-        let (x, y) = (
-            PlotAxis::between("", 0.0, 1.0),
-            PlotAxis::named("", vec!["a".to_owned(), "b".to_owned()]),
-        );
+        let x = PlotAxis::between("", 0.0, 1.0);
+        let y = PlotAxis::named("", vec!["a".to_owned(), "b".to_owned()]);
         let mut plot = CharacterPlot::new("t", 30, x, y);
         plot.interval('-', 1.0, (-5.0, 0.5));
         plot.point('o', (7.0, 0.0));
@@ -269,10 +265,8 @@ mod tests {
     #[test]
     fn an_interval_ends_where_numbers_are_far_apart() {
         // Near 1e16, neighbouring numbers differ by 2. This difference is larger than the width of a column.
-        let (x, y) = (
-            PlotAxis::between("", 1e16, 1e16 + 4.0),
-            PlotAxis::named("", vec!["a".to_owned(), "b".to_owned()]),
-        );
+        let x = PlotAxis::between("", 1e16, 1e16 + 4.0);
+        let y = PlotAxis::named("", vec!["a".to_owned(), "b".to_owned()]);
         let mut plot = CharacterPlot::new("t", 60, x, y);
         plot.interval('-', 1.0, (1e16, 1e16 + 4.0));
         assert!(plot.render().contains('-'));

@@ -120,20 +120,16 @@ fn empty(infer: &InferenceBlock, site: usize) -> Vec<Element> {
 
 fn density(element: &Element) -> Option<String> {
     let found = Histogram::new(&element.draws)?;
-    let (x, y) = (
-        PlotAxis::around(&element.name, [found.low, found.high()].into_iter()),
-        PlotAxis::between("density", 0.0, 1.08 * found.top()),
-    );
+    let x = PlotAxis::around(&element.name, [found.low, found.high()].into_iter());
+    let y = PlotAxis::between("density", 0.0, 1.08 * found.top());
     let mut plot = Plot::new(&format!("Posterior of {}", element.name), SMALL, x, y);
     found.draw(&mut plot, "ranks0");
     Some(plot.render())
 }
 
 fn pair(across: &Element, up: &Element) -> String {
-    let (x, y) = (
-        PlotAxis::around(&across.name, across.draws.iter().copied()),
-        PlotAxis::around(&up.name, up.draws.iter().copied()),
-    );
+    let x = PlotAxis::around(&across.name, across.draws.iter().copied());
+    let y = PlotAxis::around(&up.name, up.draws.iter().copied());
     let mut plot = Plot::new(&format!("{} and {}", across.name, up.name), SQUARE, x, y);
     let points = across.draws.iter().zip(&up.draws);
     plot.dots("faint", points.map(|(x, y)| (*x, *y, 1.8)));

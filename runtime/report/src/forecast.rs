@@ -5,7 +5,7 @@ use bnnc_abi::manifest::{Binding, DataSource, InferenceBlock, Output, OutputKind
 use bnnc_core::context::{Context, Stop};
 use bnnc_core::score::targets;
 use bnnc_core::thinned::thinned;
-use bnnc_data::metrics::{DrawMatrix, quantile, sorted};
+use bnnc_data::metrics::{DrawMatrix, extent, quantile, sorted};
 use bnnc_data::table::ArrayValues;
 use bnnc_data::{Dataset, Rows, Standardisation, expression};
 use bnnc_inference::outcome::InferenceOutcome;
@@ -81,11 +81,7 @@ pub fn of_rows(
     if !is_number(output) {
         return Ok(None);
     }
-    let all = if outcome.tested {
-        &outcome.dataset.test
-    } else {
-        &outcome.dataset.train
-    };
+    let (all, _) = outcome.scored();
     let rows = thinned(all, all.count.div_ceil(ROWS));
     let observed = targets(&rows, &outcome.dataset, infer.column(output))?;
     let draws = infer.predictive_draws();
@@ -117,9 +113,7 @@ pub fn curve(
         return Ok(None);
     };
     let seen = &input.values;
-    let (low, high) = seen.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), x| {
-        (a.min(*x), b.max(*x))
-    });
+    let (low, high) = extent(seen.iter().copied());
     if low >= high {
         return Ok(None);
     }

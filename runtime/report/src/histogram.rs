@@ -1,6 +1,7 @@
 //! Histograms that are normalised to densities.
 
 use crate::svg::Plot;
+use bnnc_data::metrics::extent;
 
 /// A histogram has at most this number of bins.
 const BINS: usize = 40;
@@ -24,9 +25,7 @@ pub struct Histogram {
 impl Histogram {
     /// Builds a histogram between the smallest and the largest value. Returns `None` if all values are equal.
     pub fn new(values: &[f64]) -> Option<Histogram> {
-        let finite = values.iter().copied().filter(|value| value.is_finite());
-        let low = finite.clone().fold(f64::INFINITY, f64::min);
-        let high = finite.fold(f64::NEG_INFINITY, f64::max);
+        let (low, high) = extent(values.iter().copied().filter(|value| value.is_finite()));
         Histogram::between(values, low, high)
     }
 

@@ -116,12 +116,11 @@ fn predictive(
     outcome: &InferenceOutcome,
     context: &Context,
 ) -> Result<Vec<String>, Stop> {
-    let rows = if outcome.tested { "test" } else { "training" };
     let mut plots = Vec::new();
     for (place, output) in infer.outputs.iter().enumerate() {
         match output.kind {
-            OutputKind::Classes(count) => plots.extend(classes((infer, output), count, outcome, rows)),
-            OutputKind::Bool => plots.extend(classes((infer, output), 2, outcome, rows)),
+            OutputKind::Classes(count) => plots.extend(classes((infer, output), count, outcome)),
+            OutputKind::Bool => plots.extend(classes((infer, output), 2, outcome)),
             OutputKind::Real | OutputKind::Count => {
                 plots.extend(numbers(manifest, (infer, place), outcome, context)?);
             }
@@ -137,7 +136,7 @@ fn numbers(
     outcome: &InferenceOutcome,
     context: &Context,
 ) -> Result<Vec<String>, Stop> {
-    let rows = if outcome.tested { "test" } else { "training" };
+    let (_, rows) = outcome.scored();
     let target = infer.column(&infer.outputs[place]);
     let mut plots = Vec::new();
     let spec = manifest.data.iter().find(|spec| spec.name == infer.data);
@@ -174,7 +173,6 @@ fn classes(
     (infer, output): (&InferenceBlock, &Output),
     count: usize,
     outcome: &InferenceOutcome,
-    rows: &str,
 ) -> Vec<String> {
     let named = |name: String| {
         let name = infer.said_of(output, &name);
@@ -189,11 +187,7 @@ fn classes(
     let Some(probabilities) = probabilities else {
         return Vec::new();
     };
-    let scored = if outcome.tested {
-        &outcome.dataset.test
-    } else {
-        &outcome.dataset.train
-    };
+    let (scored, rows) = outcome.scored();
     let target = infer.column(output);
     let Ok(right) = scored.ints(target) else {
         return Vec::new();

@@ -132,7 +132,7 @@ fn figures(body: &mut String, figures: &[String]) {
 }
 
 fn metrics(body: &mut String, outcome: &InferenceOutcome) {
-    let on = if outcome.tested { "test" } else { "training" };
+    let (_, on) = outcome.scored();
     let sets: Vec<_> = outcome.splits.iter().map(|split| split.metrics.clone()).collect();
     let rows = over_splits(&sets).into_iter().map(|(name, mean, error)| {
         let meaning = bnnc_abi::metrics::find(what(&name));

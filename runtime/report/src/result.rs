@@ -6,7 +6,7 @@ use crate::overview::file_name;
 use bnnc_abi::manifest::{InferenceBlock, Manifest};
 use bnnc_base::diagnostic::{Diagnostic, Place};
 use bnnc_core::context::Stop;
-use bnnc_core::number::{finite, number};
+use bnnc_core::number::{finite, number, table_line};
 use bnnc_data::Standardisation;
 use bnnc_data::describe::scores;
 use bnnc_data::metrics::{DrawSummary, over_splits};
@@ -319,7 +319,7 @@ pub fn infer_table(infer: &InferenceBlock, outcome: &InferenceOutcome) -> String
         text.push_str(&format!("  {on} {name:<16} {:>10}{error}\n", number(mean)));
     }
     if let Some(temperature) = infer.tempered() {
-        text.push_str(&format!("  {:<21} {:>10}\n", "temperature", number(temperature)));
+        text.push_str(&table_line("temperature", number(temperature)));
     }
     text.push_str(&last.found.table(infer, outcome));
     text.push_str(&pruning_table(infer, outcome));

@@ -3,6 +3,7 @@
 //! The colours are defined by style classes ([`STYLE`]). The same SVG text can therefore be used on light pages, on dark pages and on paper.
 
 use crate::ticks::{Ticks, ticks};
+use bnnc_data::metrics::extent;
 use std::fmt::Write;
 
 /// The style sheet of all plots. The blue, orange and green of the style sheet are from the palette of Okabe and Ito. Colour-blind readers can
@@ -36,10 +37,7 @@ pub struct PlotAxis {
 impl PlotAxis {
     /// Returns an axis that contains all finite values. Both ends have some additional room.
     pub fn around(label: &str, values: impl Iterator<Item = f64>) -> PlotAxis {
-        let finite = values.filter(|value| value.is_finite());
-        let (low, high) = finite.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| {
-            (low.min(value), high.max(value))
-        });
+        let (low, high) = extent(values.filter(|value| value.is_finite()));
         let (low, high) = if low <= high { (low, high) } else { (0.0, 1.0) };
         let room = if high > low {
             0.04 * (high - low)
@@ -447,10 +445,8 @@ mod tests {
     #[test]
     fn labels_with_many_digits_have_room() {
         let of = |low: f64, high: f64| {
-            let (x, y) = (
-                PlotAxis::between("x", 0.0, 1.0),
-                PlotAxis::between("y", low, high),
-            );
+            let x = PlotAxis::between("x", 0.0, 1.0);
+            let y = PlotAxis::between("y", low, high);
             Plot::new("t", (720.0, 420.0), x, y).left
         };
         assert_eq!(of(0.0, 1.0), LEFT);

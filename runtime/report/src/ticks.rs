@@ -26,10 +26,8 @@ pub fn ticks(low: f64, high: f64, wanted: usize) -> Ticks {
         .into_iter()
         .find(|step| *step >= rough * 0.8)
         .unwrap_or(10.0 * power);
-    let (first, last) = (
-        (low / step - 1e-9).ceil() as i64,
-        (high / step + 1e-9).floor() as i64,
-    );
+    let first = (low / step - 1e-9).ceil() as i64;
+    let last = (high / step + 1e-9).floor() as i64;
     let decimals = (-(step * 1.000_001).log10().floor()).max(0.0) as usize;
     Ticks {
         values: (first..=last).map(|at| at as f64 * step).collect(),

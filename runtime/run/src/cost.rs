@@ -166,10 +166,8 @@ fn pruning(infer: &InferenceBlock, table: &Pruning, schema: &Schema) -> u64 {
         .iter()
         .filter(|site| table.sites.contains(&site.name));
     let sizes: Vec<u64> = weights.map(|site| elements(&site.shape)).collect();
-    let (all, largest) = (
-        sizes.iter().sum::<u64>(),
-        sizes.iter().max().copied().unwrap_or(0),
-    );
+    let all = sizes.iter().sum::<u64>();
+    let largest = sizes.iter().max().copied().unwrap_or(0);
     let ranking = machine(&table.moments, &Sizes::default()) + NUMBER * (all + 3 * largest);
     let draws = infer.predictive_draws();
     let scoring = predicting(infer, &table.predict, scored(infer, schema), draws);

@@ -117,7 +117,7 @@ fn stage(
             saved.ranges.insert(infer.name.clone(), ranges);
         }
         let mut columns = outcome.predictions.clone();
-        let rows = scored(outcome);
+        let (rows, _) = outcome.scored();
         let lead = columns::places(rows, rows.count).len();
         columns.splice(lead..lead, targets(infer, outcome));
         write::csv(
@@ -229,17 +229,9 @@ fn write_text(path: &Path, text: &str) -> Result<(), Diagnostic> {
     })
 }
 
-/// Returns the rows that the metrics were computed on.
-fn scored(outcome: &InferenceOutcome) -> &Rows {
-    match outcome.tested {
-        true => &outcome.dataset.test,
-        false => &outcome.dataset.train,
-    }
-}
-
 /// Returns the observed values in the scored rows, for those outputs that have one value per row.
 fn targets(infer: &InferenceBlock, outcome: &InferenceOutcome) -> Vec<(String, ResultColumn)> {
-    let rows = scored(outcome);
+    let (rows, _) = outcome.scored();
     let column = |output: &Output| {
         let name = infer.column(output).to_owned();
         let values = match output.kind {

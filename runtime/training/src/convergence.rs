@@ -185,10 +185,8 @@ fn blocks(losses: &[f64], rates: RatePlan<'_>, end: f64) -> Option<Vec<Block>> {
         return None;
     }
     let one = |number: usize| {
-        let (from, to) = (
-            first + used * number / blocks,
-            first + used * (number + 1) / blocks,
-        );
+        let from = first + used * number / blocks;
+        let to = first + used * (number + 1) / blocks;
         let mut own = losses[from..to].to_vec();
         let loss = median(&mut own);
         let rates: f64 = (from..to).map(rate).sum();

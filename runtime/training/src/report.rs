@@ -15,7 +15,7 @@ use bnnc_base::number::rounded;
 use bnnc_base::shape::Sizes;
 use bnnc_core::diagnostics::bound::maximum_at_bound;
 use bnnc_core::feed::examples;
-use bnnc_core::number::{finite, number};
+use bnnc_core::number::{finite, number, table_line};
 use bnnc_data::{Dataset, Standardisation};
 use serde_json::{Value, json};
 
@@ -362,10 +362,9 @@ pub fn diagnostics(value: &mut Value, infer: &InferenceBlock, fitted: &TrainingR
 
 /// Returns the line of the printed table that shows the range of the losses of several restarts.
 pub fn table(fitted: &TrainingResult, rows: usize) -> String {
-    let per_row = |loss: f64| number(-loss / rows.max(1) as f64);
     match spread(fitted) {
         Some((best, worst)) => {
-            let range = format!("{} to {}", per_row(worst.loss), per_row(best.loss));
+            let range = format!("{} to {}", per_row(worst.loss, rows), per_row(best.loss, rows));
             let count = fitted.restarts.len();
             let name = format!("of {count} restarts");
             // The line above it shows the loss of the last epoch. This loss differs from the means
@@ -394,12 +393,8 @@ pub fn per_row(loss: f64, rows: usize) -> String {
 pub fn head(infer: &InferenceBlock, fitted: &TrainingResult, rows: usize) -> String {
     let from = infer.iterated().and_then(|swag| swag.options.iterates.as_ref());
     let mut text = match from {
-        Some(name) => format!("  {:<21} {name:>10}\n", "iterates of"),
-        None => format!(
-            "  {:<21} {:>10}\n",
-            "log posterior / row",
-            per_row(fitted.loss, rows)
-        ),
+        Some(name) => table_line("iterates of", name),
+        None => table_line("log posterior / row", per_row(fitted.loss, rows)),
     };
     text.push_str(&table(fitted, rows));
     text

@@ -88,10 +88,8 @@ fn json(text: &str) -> Result<Vec<Problem>, Flaw> {
             )
         })?;
         if parts.is_empty() {
-            return Err(Flaw::problem(
-                list.at,
-                "expected an instance in the list, found none",
-            ));
+            let fault = Flaw::problem(list.at, "expected an instance in the list, found none");
+            return Err(fault);
         }
         return parts.iter().map(instance::read).collect();
     }

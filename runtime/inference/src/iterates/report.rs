@@ -4,8 +4,9 @@ use crate::posterior::of_sites;
 use bnnc_abi::iterates::{Covariance, Swag};
 use bnnc_abi::manifest::InferenceBlock;
 use bnnc_base::diagnostic::Diagnostic;
-use bnnc_core::number::finite;
+use bnnc_core::number::{finite, table_line};
 use bnnc_data::Dataset;
+use bnnc_data::metrics::extent;
 use bnnc_training::diagnostics::iterates;
 use bnnc_training::iterates::Collected;
 use bnnc_training::{TrainingResult, report};
@@ -140,24 +141,20 @@ pub fn table(infer: &InferenceBlock, found: &Collected, rows: usize) -> String {
     match infer.iterated() {
         Some(_) => {
             let (iterates, rank) = found.iterates;
-            text.push_str(&format!("  {:<21} {iterates:>10}\n", "iterates"));
+            text.push_str(&table_line("iterates", iterates));
             if rank > 0 {
-                text.push_str(&format!("  {:<21} {rank:>10}\n", "rank"));
+                text.push_str(&table_line("rank", rank));
             }
         }
         None => {
-            text.push_str(&format!("  {:<21} {:>10}\n", "members", members(infer, found)));
-            let losses = || found.trainings.iter().map(|training| training.loss);
-            let (best, worst) = (
-                losses().fold(f64::INFINITY, f64::min),
-                losses().fold(f64::NEG_INFINITY, f64::max),
-            );
+            text.push_str(&table_line("members", members(infer, found)));
+            let (best, worst) = extent(found.trainings.iter().map(|training| training.loss));
             let range = format!(
                 "{} to {}",
                 report::per_row(worst, rows),
                 report::per_row(best, rows)
             );
-            text.push_str(&format!("  {:<21} {range:>10}\n", "of each member"));
+            text.push_str(&table_line("of each member", range));
         }
     }
     text.push('\n');

@@ -39,14 +39,10 @@ pub unsafe fn transpose_f32(from: *const f32, stride: isize, to: *mut f32, to_st
                 let column = |at: usize| _mm_loadu_ps(from.offset(at as isize * stride).add(4 * half));
                 _mm256_insertf128_ps::<1>(_mm256_castps128_ps256(column(j)), column(j + 4))
             });
-            let (a, b) = (
-                _mm256_unpacklo_ps(pair[0], pair[1]),
-                _mm256_unpackhi_ps(pair[0], pair[1]),
-            );
-            let (c, d) = (
-                _mm256_unpacklo_ps(pair[2], pair[3]),
-                _mm256_unpackhi_ps(pair[2], pair[3]),
-            );
+            let a = _mm256_unpacklo_ps(pair[0], pair[1]);
+            let b = _mm256_unpackhi_ps(pair[0], pair[1]);
+            let c = _mm256_unpacklo_ps(pair[2], pair[3]);
+            let d = _mm256_unpackhi_ps(pair[2], pair[3]);
             let to = to.add(4 * half * to_stride);
             _mm256_storeu_ps(to, _mm256_shuffle_ps::<0x44>(a, c));
             _mm256_storeu_ps(to.add(to_stride), _mm256_shuffle_ps::<0xEE>(a, c));
@@ -69,14 +65,10 @@ pub unsafe fn transpose_f64(from: *const f64, stride: isize, to: *mut f64, to_st
     // SAFETY: guaranteed by the caller.
     unsafe {
         let column: [_; 4] = std::array::from_fn(|j| _mm256_loadu_pd(from.offset(j as isize * stride)));
-        let (a, b) = (
-            _mm256_unpacklo_pd(column[0], column[1]),
-            _mm256_unpackhi_pd(column[0], column[1]),
-        );
-        let (c, d) = (
-            _mm256_unpacklo_pd(column[2], column[3]),
-            _mm256_unpackhi_pd(column[2], column[3]),
-        );
+        let a = _mm256_unpacklo_pd(column[0], column[1]);
+        let b = _mm256_unpackhi_pd(column[0], column[1]);
+        let c = _mm256_unpacklo_pd(column[2], column[3]);
+        let d = _mm256_unpackhi_pd(column[2], column[3]);
         _mm256_storeu_pd(to, _mm256_permute2f128_pd::<0x20>(a, c));
         _mm256_storeu_pd(to.add(to_stride), _mm256_permute2f128_pd::<0x20>(b, d));
         _mm256_storeu_pd(to.add(2 * to_stride), _mm256_permute2f128_pd::<0x31>(a, c));

@@ -124,11 +124,9 @@ pub trait Lane:
     /// Writes a positive normal number as `m 2^k`, with `m` in `[sqrt(1/2), sqrt 2)`. Returns `(m, k)`.
     #[inline(always)]
     fn split(self) -> (Self, Self) {
-        let (mantissa, one, lowest) = (
-            Self::Format::MANTISSA,
-            Self::Format::ONE,
-            Self::Format::ROOT_OF_HALF,
-        );
+        let mantissa = Self::Format::MANTISSA;
+        let one = Self::Format::ONE;
+        let lowest = Self::Format::ROOT_OF_HALF;
         // If a small integer is added to this number, the low bits of the sum hold the integer.
         let integer = (1u64 << mantissa) as f64;
         let shifted = self.bits().plus(Self::Bits::known(one - lowest));

@@ -195,10 +195,8 @@ impl RunningMoments {
             return;
         }
         let count = self.count as f64;
-        let (factor, added) = (
-            count / ((count + 5.0) * (count - 1.0)),
-            1e-3 * 5.0 / (count + 5.0),
-        );
+        let factor = count / ((count + 5.0) * (count - 1.0));
+        let added = 1e-3 * 5.0 / (count + 5.0);
         match whitening {
             Whitening::Unit => {}
             Whitening::Diagonal(scale) => {

@@ -3,6 +3,7 @@
 
 use bnnc_abi::collapsed::{BoxExtent, Collapsed};
 use bnnc_core::states::StateValues;
+use bnnc_data::metrics;
 use std::ops::Range;
 
 /// Half the width of the box of a bias that has the same value at all iterates. The constant comes
@@ -129,9 +130,7 @@ impl Boxes {
 /// Returns the ends of the box of one weight, computed from the values of the weight at all
 /// iterates.
 fn ends<I: Iterator<Item = f64>>(extent: BoxExtent, all: impl Fn() -> I) -> (f64, f64) {
-    let range = all().fold((f64::INFINITY, f64::NEG_INFINITY), |(lower, upper), value| {
-        (lower.min(value), upper.max(value))
-    });
+    let range = metrics::extent(all());
     match extent {
         BoxExtent::Range => range,
         BoxExtent::Moments if range.0 >= range.1 => range,

@@ -72,7 +72,7 @@ pub fn write(all: &[Around], scored: &ScoredClasses<'_>, pool: &Pool, predictive
                 (sigmoid, raw[row][class]),
             )
         };
-        (0..classes).map(class).collect()
+        (0..classes).map(class).collect::<Vec<f64>>()
     });
     let mut said = IntegralResults::default();
     let mut sum = 0.0;
@@ -157,8 +157,8 @@ pub fn truth(
 }
 
 /// Computes one vector for each row, on all threads.
-fn each(rows: usize, pool: &Pool, of: &(dyn Fn(usize) -> Vec<f64> + Sync)) -> Vec<Vec<f64>> {
-    let found: Vec<OnceLock<Vec<f64>>> = (0..rows).map(|_| OnceLock::new()).collect();
+pub fn each<T: Send + Sync>(rows: usize, pool: &Pool, of: &(dyn Fn(usize) -> T + Sync)) -> Vec<T> {
+    let found: Vec<OnceLock<T>> = (0..rows).map(|_| OnceLock::new()).collect();
     pool.run(rows, &|_, row| {
         let _ = found[row].set(of(row));
     });
@@ -296,10 +296,8 @@ struct Panel {
 impl Panel {
     /// Builds a panel from the values of the function at both ends and in the middle.
     fn new(of: &dyn Fn(f64) -> f64, ends: (f64, f64), [first, middle, last]: [f64; 3]) -> Panel {
-        let (left, right) = (
-            of(0.75 * ends.0 + 0.25 * ends.1),
-            of(0.25 * ends.0 + 0.75 * ends.1),
-        );
+        let left = of(0.75 * ends.0 + 0.25 * ends.1);
+        let right = of(0.25 * ends.0 + 0.75 * ends.1);
         Panel {
             ends,
             values: [first, left, middle, right, last],

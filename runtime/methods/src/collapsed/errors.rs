@@ -16,6 +16,16 @@ pub struct Error {
 }
 
 impl Error {
+    /// Returns an error of at most this size, without any noise.
+    pub fn at_most(size: f64) -> Error {
+        Error { size, variance: 0.0 }
+    }
+
+    /// Returns the error of an estimate from draws with this variance.
+    pub fn of_variance(variance: f64) -> Error {
+        Error { size: 0.0, variance }
+    }
+
     /// Returns the deterministic error plus the standard deviation that draws cause.
     pub fn total(self) -> f64 {
         self.size + self.variance.max(0.0).sqrt()
@@ -42,10 +52,7 @@ impl Error {
 /// average is an exact integral, its relative error is `accuracy`.
 pub fn of_mean(part: &LocationDist, of: &dyn Fn(f64) -> f64, (mean, accuracy): (f64, f64)) -> Error {
     match part {
-        LocationDist::Network(_) | LocationDist::Pieces(_) => Error {
-            size: accuracy * mean.abs(),
-            variance: 0.0,
-        },
+        LocationDist::Network(_) | LocationDist::Pieces(_) => Error::at_most(accuracy * mean.abs()),
         LocationDist::Drawn(draws) => of_draws(draws.iter().map(|draw| of(*draw))),
     }
 }
@@ -53,14 +60,8 @@ pub fn of_mean(part: &LocationDist, of: &dyn Fn(f64) -> f64, (mean, accuracy): (
 /// Returns the relative error of the density at `y`. `law` is the distribution of the location plus noise.
 pub fn of_density(part: &LocationDist, law: &Law, (noise, y): (ObservationNoise, f64)) -> Error {
     match part {
-        LocationDist::Network(_) | LocationDist::Pieces(_) => Error {
-            size: exact(law, y),
-            variance: 0.0,
-        },
-        LocationDist::Drawn(draws) => Error {
-            size: 0.0,
-            variance: drawn(draws, law, (noise, y)),
-        },
+        LocationDist::Network(_) | LocationDist::Pieces(_) => Error::at_most(exact(law, y)),
+        LocationDist::Drawn(draws) => Error::of_variance(drawn(draws, law, (noise, y))),
     }
 }
 
@@ -113,10 +114,7 @@ fn of_floor(law: &Law, y: f64) -> impl Fn(f64) -> f64 {
 /// Returns the error of the average of these draws. Its variance is the squared Monte Carlo
 /// standard error.
 pub fn of_draws(draws: impl Iterator<Item = f64> + Clone) -> Error {
-    Error {
-        size: 0.0,
-        variance: variance_of_mean(draws).1,
-    }
+    Error::of_variance(variance_of_mean(draws).1)
 }
 
 /// Returns the logarithm of the mean of densities at draws, and the relative error of this mean.
@@ -126,13 +124,10 @@ pub fn of_log_densities(logs: impl Iterator<Item = f64> + Clone) -> (f64, Error)
     if largest == f64::NEG_INFINITY {
         // Although all draws are far from the point, the density there may be large.
         let variance = f64::INFINITY;
-        return (largest, Error { size: 0.0, variance });
+        return (largest, Error::of_variance(variance));
     }
     let (mean, variance) = variance_of_mean(logs.map(|log| (log - largest).exp()));
-    let relative = Error {
-        size: 0.0,
-        variance: variance / (mean * mean),
-    };
+    let relative = Error::of_variance(variance / (mean * mean));
     (largest + mean.ln(), relative)
 }
 

@@ -2,7 +2,7 @@
 
 use crate::collapsed::local::{plain_per_call, sizes};
 use bnnc_abi::collapsed::{Collapsed, LocationForm};
-use bnnc_abi::laplace::Likelihood;
+use bnnc_abi::laplace::{Likelihood, Weights};
 use bnnc_abi::manifest::InferenceBlock;
 use bnnc_base::shape::Symbol;
 use bnnc_core::blocks::rows_per_call;
@@ -13,7 +13,7 @@ const NUMBER: u64 = 8;
 
 /// Returns the number of weights that may be collapsed.
 fn columns(collapsed: &Collapsed) -> usize {
-    collapsed.weights.iter().map(|weights| weights.elements).sum()
+    Weights::count(&collapsed.weights)
 }
 
 /// Returns the bytes needed to run the program on blocks of rows. The rows, and the weights at the

@@ -3,6 +3,7 @@
 //! quantile for the probability `(d + 1/2) / D`.
 
 use crate::collapsed::around::Around;
+use crate::collapsed::classes;
 use crate::collapsed::errors::{self, Error};
 use crate::collapsed::function::LocationDist;
 use crate::collapsed::mixture::Mixture;
@@ -12,7 +13,6 @@ use bnnc_core::predict::{IntegralResults, PROBABILITIES, Predictive};
 use bnnc_data::metrics::log_mean_exp;
 use bnnc_kernels::pool::Pool;
 use bnnc_piecewise::{Law, ObservationNoise};
-use std::sync::OnceLock;
 
 /// The settings that all rows share.
 pub struct MarginalNormals {
@@ -63,11 +63,7 @@ impl MarginalNormals {
         predictive: &mut Predictive,
     ) {
         let rows = predictive.rows;
-        let found: Vec<OnceLock<Row>> = (0..rows).map(|_| OnceLock::new()).collect();
-        pool.run(rows, &|_, row| {
-            let _ = found[row].set(self.row(all, (row, outputs), is_known));
-        });
-        let found: Vec<Row> = found.into_iter().filter_map(OnceLock::into_inner).collect();
+        let found = classes::each(rows, pool, &|row| self.row(all, (row, outputs), is_known));
         let (draws, elements) = (self.probabilities.len(), rows * outputs);
         predictive.draws = draws;
         predictive.probabilities.clear();
@@ -82,15 +78,8 @@ impl MarginalNormals {
             values
         };
         (predictive.mean, predictive.draw) = (spread(|row| &row.mean), spread(|row| &row.draw));
-        predictive.epistemic = found
-            .iter()
-            .flat_map(|row| row.epistemic.iter().copied())
-            .collect();
-        predictive.aleatoric = found
-            .iter()
-            .flat_map(|row| row.aleatoric.iter().copied())
-            .collect();
         let of = |of: fn(&Row) -> &Vec<f64>| found.iter().flat_map(|row| of(row).iter().copied()).collect();
+        (predictive.epistemic, predictive.aleatoric) = (of(|row| &row.epistemic), of(|row| &row.aleatoric));
         predictive.integrated = IntegralResults {
             error: of(|row| &row.error),
             cdf: of(|row| &row.cdf),

@@ -8,6 +8,7 @@ use bnnc_abi::manifest::InferenceBlock;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_core::context::{Context, Stop};
 use bnnc_core::forecast::Forecaster;
+use bnnc_core::number::table_line;
 use bnnc_core::states::StateValues;
 use bnnc_core::tally::Tally;
 use bnnc_data::{Dataset, Rows};
@@ -135,10 +136,7 @@ impl Posterior for CollapsedPosterior {
             return String::new();
         };
         let mut text = bnnc_training::report::head(infer, &self.collected.fitted, last.train);
-        text.push_str(&format!(
-            "  {:<21} {:>10}\n",
-            "iterates", self.collected.iterates.0
-        ));
+        text.push_str(&table_line("iterates", self.collected.iterates.0));
         text.push_str(&report::table(collapsed, self, last.tally.as_ref()));
         text.push('\n');
         text

@@ -14,6 +14,7 @@
 use crate::collapsed::errors::{self, Error};
 use crate::collapsed::function::LocationDist;
 use bnnc_abi::collapsed::{CollapsedSettings, LikelihoodNoise};
+use bnnc_data::metrics::extent;
 use bnnc_piecewise::{Law, Network};
 
 /// The interval extends beyond the targets by this distance, on the model's scale.
@@ -35,8 +36,7 @@ impl Published {
         let LikelihoodNoise::Published { smoothing, .. } = options.noise else {
             return None;
         };
-        let low = targets.iter().copied().fold(f64::INFINITY, f64::min);
-        let high = targets.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let (low, high) = extent(targets.iter().copied());
         Some(Published {
             smoothing,
             interval: (low - MARGIN, high + MARGIN),
@@ -84,16 +84,12 @@ impl Published {
         let ((whole, of_whole), (density, of_density)) = (self.whole(law), law.density_with_error(y));
         let above = self.smoothing + density;
         match part {
-            LocationDist::Network(_) | LocationDist::Pieces(_) => Error {
-                size: of_density / above + of_whole / whole,
-                variance: 0.0,
-            },
+            LocationDist::Network(_) | LocationDist::Pieces(_) => {
+                Error::at_most(of_density / above + of_whole / whole)
+            }
             // Even if no draw is near `y` or near the interval, the true density there may be
             // large.
-            LocationDist::Drawn(_) if above <= 0.0 || whole <= 0.0 => Error {
-                size: 0.0,
-                variance: f64::INFINITY,
-            },
+            LocationDist::Drawn(_) if above <= 0.0 || whole <= 0.0 => Error::of_variance(f64::INFINITY),
             LocationDist::Drawn(draws) => {
                 // The influence of one draw on a quotient of two means. It is known up to a
                 // constant that is the same for all draws.

@@ -2,9 +2,9 @@
 //! printed table.
 
 use super::posterior::CollapsedPosterior;
-use bnnc_abi::collapsed::{BoxExtent, Collapsed, LikelihoodNoise, LocationForm, Sigmoid};
+use bnnc_abi::collapsed::{Collapsed, LikelihoodNoise, LocationForm};
 use bnnc_abi::laplace::Likelihood;
-use bnnc_core::number::{finite, number};
+use bnnc_core::number::{finite, number, table_line};
 use bnnc_core::tally::Tally;
 use serde_json::{Value, json};
 
@@ -33,10 +33,7 @@ pub fn diagnostics(
     let options = &collapsed.options;
     value["collapsed"] = json!(found.choice.columns.len());
     value["weights"] = json!(options.weights);
-    value["box"] = json!(match options.extent {
-        BoxExtent::Range => "range",
-        BoxExtent::Moments => "moments",
-    });
+    value["box"] = json!(options.extent.word());
     match options.noise {
         LikelihoodNoise::Normal => {}
         LikelihoodNoise::Triangular { alpha, floor } => {
@@ -75,20 +72,13 @@ pub fn diagnostics(
     if collapsed.likelihood == Likelihood::Categorical && tally.integrals() > 0 {
         value["raw_sum"] = finite(raw(tally));
         value["others_held"] = json!(tally.is_shared);
-        value["sigmoid"] = json!(match options.sigmoid {
-            Sigmoid::Exact => "exact",
-            Sigmoid::Cubic => "cubic",
-        });
+        value["sigmoid"] = json!(options.sigmoid.word());
     }
 }
 
 /// Returns the lines that the printed table has for collapsed inference.
 pub fn table(collapsed: &Collapsed, found: &CollapsedPosterior, tally: Option<&Tally>) -> String {
-    let mut text = format!(
-        "  {:<21} {:>10}\n",
-        "collapsed weights",
-        found.choice.columns.len()
-    );
+    let mut text = table_line("collapsed weights", found.choice.columns.len());
     if let Some(tally) = tally {
         text.push_str(&how(collapsed, tally));
     }
@@ -111,7 +101,7 @@ fn how(collapsed: &Collapsed, tally: &Tally) -> String {
         text.push_str(&format!("  {name:<21} {count:>10}  ({percent:.0} %)\n"));
     }
     if tally.integrals() == 0 {
-        text.push_str(&format!("  {:<21} {draws:>10}\n", "draws per iterate"));
+        text.push_str(&table_line("draws per iterate", draws));
     } else if tally.drawn_rows > 0 {
         let count = format!("{} of {}", tally.drawn_rows, tally.rows);
         let line = format!(
@@ -129,8 +119,7 @@ fn how(collapsed: &Collapsed, tally: &Tally) -> String {
         text.push_str(&line);
     }
     if collapsed.likelihood == Likelihood::Categorical && tally.integrals() > 0 {
-        let line = format!("  {:<21} {:>10}\n", "unnormalised sum", number(raw(tally)));
-        text.push_str(&line);
+        text.push_str(&table_line("unnormalised sum", number(raw(tally))));
     }
     text
 }

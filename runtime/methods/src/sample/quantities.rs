@@ -247,16 +247,9 @@ fn predictions(
         let (count, width) = (chain.store.len(), chain.store.layout().width());
         for first in (0..count).step_by(BLOCK * apart) {
             let records = records(&chain.store, first..(first + BLOCK * apart).min(count), apart)?;
-            let mut values = sampled.mean.as_ref().clone();
-            for (name, range) in &sampled.layout.slots {
-                let column = records
-                    .chunks_exact(width)
-                    .flat_map(|record| record[range.clone()].iter().copied());
-                values.insert(name.clone(), column.collect());
-            }
             let draws = records.len() / width;
             let mut predictor = Predictor::new(infer, &rows, dataset, draws, context)?;
-            predictor.set_parameters(&values)?;
+            predictor.set_parameters(&sampled.states(chain, &records))?;
             predictor.run(|range, block| {
                 block.undo(infer, &dataset.preparation);
                 let each = said(infer, block);

@@ -1,6 +1,6 @@
 //! The report on Markov chains: the numbers in `result.json`, and a printed table.
 
-use bnnc_core::number::{finite, number};
+use bnnc_core::number::{finite, number, table_line};
 use bnnc_inference::chains::SamplingResult;
 use bnnc_inference::chains::{Diagnosis, Worst};
 use bnnc_inference::leave_one_out::LeftOut;
@@ -63,7 +63,7 @@ fn of_summary(summary: &QuantitySummary) -> Value {
 /// Returns the lines on the convergence of the chains, for the table of an inference block.
 pub fn table(sampled: &SamplingResult, diagnosis: &Diagnosis, left_out: Option<&LeftOut>) -> String {
     let mut text = String::new();
-    let mut line = |name: &str, value: String| text.push_str(&format!("  {name:<21} {value:>10}\n"));
+    let mut line = |name: &str, value: String| text.push_str(&table_line(name, value));
     if let Some(LeftOut { total, .. }) = left_out {
         let (elpd, p) = (total.elpd(), total.p());
         line(

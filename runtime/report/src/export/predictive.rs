@@ -7,7 +7,6 @@ use bnnc_core::context::Stop;
 use bnnc_core::feed::examples;
 use bnnc_core::predict::{Predictive, Predictor};
 use bnnc_core::score::{classes, probabilities, targets};
-use bnnc_core::states::StateValues;
 use bnnc_data::write::zarr::{VariableId, ZarrDim, ZarrLabels, ZarrStore, ZarrType, ZarrVariable};
 use bnnc_inference::leave_one_out::log_unit;
 use bnnc_math::philox;
@@ -192,26 +191,14 @@ impl Export<'_> {
         let mut predictor = Predictor::new(infer, &dataset.train, dataset, per_block, self.of.context)?;
         self.of
             .write_predictive(store, (chains.len(), draws), &mut |number, draws| {
-                let chain = chains[number];
-                predictor.set_parameters(&self.states(chain, draws.clone())?)?;
-                let before = self.sampled.chains[..chain].iter().map(|chain| chain.store.len());
+                let (earlier, later) = self.sampled.chains.split_at(chains[number]);
+                let records = later[0].store.records(draws.clone())?;
+                predictor.set_parameters(&self.sampled.states(&later[0], &records))?;
+                let before = earlier.iter().map(|chain| chain.store.len());
                 let before: usize = before.sum();
                 predictor.choose_draws(before + draws.start..before + draws.end);
                 self.of.block(&mut predictor, before + draws.start)
             })
-    }
-
-    /// Returns the states at some draws of a chain. States that are sampled have the shape `[draws, ..]`.
-    fn states(&self, chain: usize, draws: Range<usize>) -> Result<StateValues, Stop> {
-        let store = &self.sampled.chains[chain].store;
-        let records = store.records(draws)?;
-        let mut values = self.sampled.mean.as_ref().clone();
-        for (name, range) in &self.sampled.layout.slots {
-            let records = records.chunks_exact(store.layout().width());
-            let column = records.flat_map(|record| record[range.clone()].iter().copied());
-            values.insert(name.clone(), column.collect());
-        }
-        Ok(values)
     }
 }
 

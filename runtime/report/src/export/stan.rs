@@ -64,11 +64,9 @@ impl Export<'_> {
 
     /// Returns the names of the elements of a site. The result is empty if no axis of the site has names.
     fn element_names(&self, site: usize) -> Vec<String> {
-        let (name, shape, names) = (
-            &self.of.infer.reports[site].name,
-            self.of.shape(site),
-            &self.of.infer.names,
-        );
+        let name = &self.of.infer.reports[site].name;
+        let shape = self.of.shape(site);
+        let names = &self.of.infer.names;
         let mut axes = shape.iter().enumerate();
         match axes.any(|(at, size)| names.axis(name, at, *size).is_some()) {
             true => (0..shape.iter().product())

@@ -4,7 +4,7 @@ use bnnc_abi::manifest::{InferenceBlock, SiteReport};
 use bnnc_abi::sampling::DiagnosedQuantities;
 use bnnc_base::shape::Sizes;
 use bnnc_core::number::number;
-use bnnc_data::metrics::DrawSummary;
+use bnnc_data::metrics::{DrawSummary, extent};
 use bnnc_inference::outcome::InferenceOutcome;
 use bnnc_inference::summary::SiteSummary;
 
@@ -98,11 +98,7 @@ fn line((name, width): (&str, usize), cells: [String; 4]) -> String {
 /// `16 values: -0.5 to 1.2`.
 fn ranged(infer: &InferenceBlock, site: &SiteSummary) -> String {
     let range = |of: fn(&DrawSummary) -> f64| {
-        let values = || site.elements.iter().map(of).filter(|value| !value.is_nan());
-        let (low, high) = (
-            values().fold(f64::INFINITY, f64::min),
-            values().fold(f64::NEG_INFINITY, f64::max),
-        );
+        let (low, high) = extent(site.elements.iter().map(of));
         format!("{} to {}", number(low), number(high))
     };
     let means = range(|s| s.mean);

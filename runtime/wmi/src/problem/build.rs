@@ -111,10 +111,8 @@ impl Builder {
             }
         };
         let Some((head, arguments)) = parts.split_first() else {
-            return Err(Flaw::problem(
-                tree.at,
-                "expected a term or a formula, found an empty list",
-            ));
+            let fault = Flaw::problem(tree.at, "expected a term or a formula, found an empty list");
+            return Err(fault);
         };
         let Some(name) = head.word() else {
             let text = format!("expected the name of an operator, found {}", head.shown());

@@ -116,11 +116,8 @@ impl Reader<'_> {
             }
             let key = self.string()?;
             if entries.iter().any(|(known, _)| *known == key) {
-                return Err(Flaw::new(
-                    &BAD_TEXT,
-                    at,
-                    format!("the key `{}` is there twice", short(&key)),
-                ));
+                let fault = Flaw::new(&BAD_TEXT, at, format!("the key `{}` is there twice", short(&key)));
+                return Err(fault);
             }
             self.skip_blanks();
             if self.characters.peek() != Some(':') {

@@ -38,10 +38,8 @@ pub(super) fn read(text: &str) -> Result<Problem, Flaw> {
     let start = Position { line: 1, column: 1 };
     let commands = symbols::read(text, start, Words::Quoted)?;
     if commands.is_empty() {
-        return Err(Flaw::problem(
-            start,
-            "expected a JSON object or SMT-LIB commands, found nothing",
-        ));
+        let fault = Flaw::problem(start, "expected a JSON object or SMT-LIB commands, found nothing");
+        return Err(fault);
     }
     let mut script = Script::default();
     for command in &commands {

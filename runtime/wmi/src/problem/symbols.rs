@@ -43,11 +43,8 @@ pub(super) fn read(text: &str, at: Position, words: Words) -> Result<Vec<Tree>, 
             ')' => {
                 characters.next();
                 let Some((opened, parts)) = open.pop() else {
-                    return Err(Flaw::new(
-                        &BAD_TEXT,
-                        at,
-                        "this `)` closes nothing; expected `(` or the end",
-                    ));
+                    let fault = Flaw::new(&BAD_TEXT, at, "this `)` closes nothing; expected `(` or the end");
+                    return Err(fault);
                 };
                 let tree = Tree {
                     at: opened,
