@@ -325,7 +325,7 @@ impl OutputDraws {
             clipped += self
                 .roots
                 .cotangents(covariance, &mut self.root)
-                .map_err(|failure| failure.in_row(row))?;
+                .map_err(|failure| RootError { row, ..failure })?;
             let mean = &mean[row * k..(row + 1) * k];
             let draws = noise.chunks_exact(rows * k).zip(out.chunks_exact_mut(rows * k));
             for (noise, out) in draws {

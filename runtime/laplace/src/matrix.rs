@@ -66,6 +66,15 @@ impl Matrix {
         matrix
     }
 
+    /// Returns the rows of the identity matrix of this size with these indices.
+    pub fn units(rows: &[usize], size: usize) -> Matrix {
+        let mut units = Matrix::zeros(rows.len(), size);
+        for (at, row) in rows.iter().enumerate() {
+            units[(at, *row)] = 1.0;
+        }
+        units
+    }
+
     /// Returns a matrix that consists of one row.
     pub fn from_row(row: &[f64]) -> Matrix {
         Matrix::new(1, row.len(), row.to_vec())

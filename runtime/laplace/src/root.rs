@@ -12,43 +12,14 @@ use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::linalg::evd::{ComputeEigenvectors, self_adjoint_evd, self_adjoint_evd_scratch};
 use faer::{MatMut, MatRef, Par, Spec};
 
-/// The reason why the root of a matrix could not be computed.
+/// The failure to compute the root of a matrix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RootError {
-    /// The matrix of this row has an element that is infinite or NaN.
-    NotFinite {
-        /// The index of the row.
-        row: usize,
-    },
-    /// The eigenvalues of the matrix of this row could not be computed.
-    NoConvergence {
-        /// The index of the row.
-        row: usize,
-    },
+pub struct RootError {
+    /// The index of the row that the matrix belongs to.
+    pub row: usize,
+    /// The reason, as the predicate of a sentence about the matrix: `is not finite`.
+    pub reason: &'static str,
 }
-
-impl RootError {
-    /// Returns the same error for another row.
-    pub(crate) fn in_row(self, row: usize) -> RootError {
-        match self {
-            RootError::NotFinite { .. } => RootError::NotFinite { row },
-            RootError::NoConvergence { .. } => RootError::NoConvergence { row },
-        }
-    }
-}
-
-impl std::fmt::Display for RootError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            RootError::NotFinite { row } => write!(f, "the matrix of row {row} is not finite"),
-            RootError::NoConvergence { row } => {
-                write!(f, "the eigenvalues of the matrix of row {row} were not found")
-            }
-        }
-    }
-}
-
-impl std::error::Error for RootError {}
 
 /// Buffers for the roots of symmetric matrices. The buffers are reused, so that memory is not allocated for each row.
 pub struct Roots {
@@ -116,14 +87,20 @@ impl Roots {
     /// Writes the root of one matrix. Returns whether negative eigenvalues were replaced by zero.
     fn one(&mut self, row: usize, matrix: &[f64], root: &mut [f64]) -> Result<bool, RootError> {
         if !matrix.iter().all(|element| element.is_finite()) {
-            return Err(RootError::NotFinite { row });
+            return Err(RootError {
+                row,
+                reason: "is not finite",
+            });
         }
         self.symmetrise(matrix);
         if self.by_pivots(root) {
             return Ok(false);
         }
         self.symmetrise(matrix);
-        self.by_eigenvalues(root).ok_or(RootError::NoConvergence { row })
+        self.by_eigenvalues(root).ok_or(RootError {
+            row,
+            reason: "has eigenvalues that could not be computed",
+        })
     }
 
     /// Copies a matrix. Each element becomes the mean of itself and its mirror image in the other triangle. These

@@ -41,10 +41,8 @@ pub struct Coordinates {
 impl Coordinates {
     pub fn new(block: &KroneckerBlock, prior: &Prior, pool: &Pool) -> Result<Coordinates, NotPositive> {
         let [first, second] = block.factors();
-        let (first, second) = (
-            Spectrum::of_semidefinite(first)?,
-            Spectrum::of_semidefinite(second)?,
-        );
+        let first = Spectrum::of_semidefinite(first)?;
+        let second = Spectrum::of_semidefinite(second)?;
         let products = second
             .values
             .iter()

@@ -126,8 +126,7 @@ struct Part {
 /// At the maximum, returns all elements of weights whose support has an end.
 fn ends(infer: &InferenceBlock, laplace: &Laplace, member: &Gaussian) -> Vec<End> {
     let mut found = Vec::new();
-    let mut first = 0;
-    for weights in &laplace.weights {
+    for (weights, range) in Weights::placed(&laplace.weights) {
         let report = infer.reports.iter().find(|report| report.name == weights.site);
         let free = member.values.get(&weights.state);
         if let (Some(report), Some(free), false) = (report, free, weights.real) {
@@ -135,7 +134,7 @@ fn ends(infer: &InferenceBlock, laplace: &Laplace, member: &Gaussian) -> Vec<End
                 infer,
                 report,
                 weights,
-                first,
+                first: range.start,
             };
             found.extend(match report.prior.support {
                 Support::Interval(low, high) => site.of_interval(free, (low, high)),
@@ -144,7 +143,6 @@ fn ends(infer: &InferenceBlock, laplace: &Laplace, member: &Gaussian) -> Vec<End
                 Support::Real | Support::Integers(_) => Vec::new(),
             });
         }
-        first += weights.elements;
     }
     found
 }

@@ -115,11 +115,9 @@ impl OutputNormals {
     /// Writes one output of one row under several members.
     fn mixture(&self, marginals: &[Marginal], (at, elements): (usize, usize), predictive: &mut Predictive) {
         let all = |of: fn(&Marginal) -> f64| marginals.iter().map(of).collect::<Vec<f64>>();
-        let (means, epistemic, total) = (
-            all(|one| one.mean),
-            all(|one| one.epistemic),
-            all(|one| one.total),
-        );
+        let means = all(|one| one.mean);
+        let epistemic = all(|one| one.epistemic);
+        let total = all(|one| one.total);
         for (draw, probability) in self.probabilities.iter().enumerate() {
             let quantile = |deviations: &[f64]| link::mixture_quantile(*probability, &means, deviations);
             predictive.mean[draw * elements + at] = quantile(&epistemic);

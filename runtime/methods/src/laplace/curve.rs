@@ -197,16 +197,6 @@ fn second_derivative(
     Ok(())
 }
 
-/// Returns one unit vector for each weight in `units`, in the space of all weights.
-fn unit_vectors(evaluation: &Evaluator, units: &[usize]) -> Matrix {
-    let mut vectors = Matrix::zeros(units.len(), jacobians::weights(evaluation));
-    units
-        .iter()
-        .enumerate()
-        .for_each(|(row, unit)| vectors[(row, *unit)] = 1.0);
-    vectors
-}
-
 /// Returns the indices, among all weights, of the selected weights.
 fn units(evaluation: &Evaluator, which: Which) -> Vec<usize> {
     match which {
@@ -222,9 +212,13 @@ fn hessian(evaluation: &Evaluator, which: Which) -> Result<Curvature, Stop> {
         .values
         .reserve_exact(units.len().saturating_mul(units.len()));
     for some in units.chunks(COLUMNS) {
-        second_derivative(evaluation, &unit_vectors(evaluation, some), |products| {
-            matrix.append(&products.columns_at(&units));
-        })?;
+        second_derivative(
+            evaluation,
+            &Matrix::units(some, jacobians::weights(evaluation)),
+            |products| {
+                matrix.append(&products.columns_at(&units));
+            },
+        )?;
     }
     matrix.symmetrise();
     Ok(Curvature::Full(matrix))
@@ -233,10 +227,14 @@ fn hessian(evaluation: &Evaluator, which: Which) -> Result<Curvature, Stop> {
 fn hessian_diagonal(evaluation: &Evaluator, which: Which) -> Result<Curvature, Stop> {
     let mut diagonal = Vec::new();
     for some in units(evaluation, which).chunks(COLUMNS) {
-        second_derivative(evaluation, &unit_vectors(evaluation, some), |products| {
-            let elements = some.iter().enumerate().map(|(row, unit)| products[(row, *unit)]);
-            diagonal.extend(elements);
-        })?;
+        second_derivative(
+            evaluation,
+            &Matrix::units(some, jacobians::weights(evaluation)),
+            |products| {
+                let elements = some.iter().enumerate().map(|(row, unit)| products[(row, *unit)]);
+                diagonal.extend(elements);
+            },
+        )?;
     }
     Ok(Curvature::Diagonal(diagonal))
 }

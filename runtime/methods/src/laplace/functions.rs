@@ -12,7 +12,6 @@ use bnnc_core::predict::{PREDICTIVE_STEP, Predictive, said};
 use bnnc_kernels::arena::predict_arena_bytes;
 use bnnc_kernels::executor::Machine;
 use bnnc_laplace::link::OutputDraws;
-use bnnc_laplace::root::RootError;
 use bnnc_math::philox;
 
 /// The program that computes predictions from network outputs.
@@ -113,11 +112,8 @@ impl Functions {
             .link
             .write(&block.outputs, covariance, &self.noise, &mut self.outputs);
         made.map_err(|failure| {
-            let (row, why) = match failure {
-                RootError::NotFinite { row } => (row, "is not finite"),
-                RootError::NoConvergence { row } => (row, "has eigenvalues that could not be computed"),
-            };
-            diagnostics::no_covariance(&evaluation.infer.name, block.rows.start + row, why)
+            let row = block.rows.start + failure.row;
+            diagnostics::no_covariance(&evaluation.infer.name, row, failure.reason)
         })?;
         let sizes = Sizes::default().with(Symbol::Draws, count);
         let machine = &mut self.machine;

@@ -2,7 +2,7 @@
 
 use crate::laplace::jacobians::Which;
 use crate::laplace::predictor::forecaster;
-use bnnc_abi::laplace::{Laplace, Structure};
+use bnnc_abi::laplace::{Laplace, Structure, Weights};
 use bnnc_abi::manifest::InferenceBlock;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::fault::Fault;
@@ -270,7 +270,7 @@ fn restored(
             index = Some(values.iter().map(|at| *at as usize).collect::<Vec<usize>>());
         }
     }
-    let all: usize = laplace.weights.iter().map(|weights| weights.elements).sum();
+    let all = Weights::count(&laplace.weights);
     let is_of = |index: &Vec<usize>| {
         index.len() == posterior.elements()
             && index.is_sorted_by(|a, b| a < b)

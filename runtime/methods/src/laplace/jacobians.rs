@@ -3,6 +3,7 @@
 
 use crate::laplace::machines::{self, Blocks, Clipped, Evaluator, Pulled, Reals, reals};
 use bnnc_abi::code::Artifact;
+use bnnc_abi::laplace::{WeightBlock, Weights};
 use bnnc_abi::ports::PortName;
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Sizes, Symbol};
@@ -35,12 +36,7 @@ impl Which<'_> {
 
 /// Returns the number of elements of all weights that the approximation may cover.
 pub fn weights(evaluation: &Evaluator) -> usize {
-    evaluation
-        .laplace
-        .weights
-        .iter()
-        .map(|weights| weights.elements)
-        .sum()
+    Weights::count(&evaluation.laplace.weights)
 }
 
 /// Returns a program that the compiler generates only if the options require it.
@@ -81,13 +77,11 @@ impl<'a> Jacobians<'a> {
     pub fn new(evaluation: &'a Evaluator<'a>, which: Which, pulled: Pulled) -> Result<Jacobians<'a>, Stop> {
         let programs = &evaluation.laplace.programs;
         let columns = machines::columns(pulled, evaluation.outputs());
-        let (artifact, count) = (
-            match which {
-                Which::All => needed(&programs.jacobian, "jacobian")?,
-                Which::Selected(_) => needed(&programs.selected, "selected")?,
-            },
-            which.count(evaluation),
-        );
+        let artifact = match which {
+            Which::All => needed(&programs.jacobian, "jacobian")?,
+            Which::Selected(_) => needed(&programs.selected, "selected")?,
+        };
+        let count = which.count(evaluation);
         let sizes = Sizes::default()
             .with(Symbol::Columns, columns)
             .with(Symbol::Selected, count);
@@ -139,11 +133,7 @@ impl<'a> Jacobians<'a> {
             return Ok(None);
         };
         let count = self.matrix.columns;
-        self.machine
-            .set_sizes(&self.sizes.with(Symbol::Batch, block.rows.len()))?;
-        self.machine
-            .write_real(PortName::Cotangents.text(), &block.cotangents)?;
-        self.evaluation.call(&mut self.machine, &block.rows, self.sizes)?;
+        self.evaluation.pull(&mut self.machine, block, self.sizes)?;
         self.matrix.rows = block.rows.len() * block.columns;
         self.matrix.values.resize(self.matrix.rows * count, 0.0);
         let mut start = 0;
@@ -206,9 +196,7 @@ fn sums(
     let counts = outputs.iter().map(|name| Ok(vec![0.0; machine.count(name)?]));
     let mut sums = counts.collect::<Result<Vec<_>, Fault>>()?;
     while let Some(block) = blocks.advance()? {
-        machine.set_sizes(&sizes.with(Symbol::Batch, block.rows.len()))?;
-        machine.write_real(PortName::Cotangents.text(), &block.cotangents)?;
-        evaluation.call(&mut machine, &block.rows, sizes)?;
+        evaluation.pull(&mut machine, block, sizes)?;
         for (name, sum) in outputs.iter().zip(&mut sums) {
             reals(&machine, evaluation.infer.precision, name)?.add(sum);
         }
@@ -241,7 +229,7 @@ pub fn factors(
 ) -> Result<(Vec<curvature::KroneckerBlock>, Clipped), Stop> {
     let artifact = needed(&evaluation.laplace.programs.factors, "factors")?;
     let described = &evaluation.laplace.blocks;
-    let has_left = |block: &&bnnc_abi::laplace::WeightBlock| block.left > 1;
+    let has_left = |block: &&WeightBlock| block.left > 1;
     let rights = described.iter().map(|block| PortName::Right.of(&block.name));
     let lefts = described
         .iter()
@@ -251,13 +239,8 @@ pub fn factors(
     let (sums, clipped) = sums(evaluation, artifact, &outputs, pulled)?;
     let (rights, lefts) = sums.split_at(described.len());
     let mut lefts = lefts.iter();
-    let elements = |number: usize| {
-        evaluation.laplace.weights[..number]
-            .iter()
-            .map(|weights| weights.elements)
-            .sum()
-    };
-    let block = |(described, right): (&bnnc_abi::laplace::WeightBlock, &Vec<f64>)| {
+    let elements = |number: usize| Weights::count(&evaluation.laplace.weights[..number]);
+    let block = |(described, right): (&WeightBlock, &Vec<f64>)| {
         let (left_size, right_size) = (described.left, described.right);
         let mut block = curvature::KroneckerBlock::new(
             elements(described.weights),

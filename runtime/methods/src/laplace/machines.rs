@@ -1,6 +1,6 @@
 //! The programs of a Laplace approximation, evaluated at a maximum on blocks of rows.
 
-use crate::laplace::diagnostics;
+use crate::laplace::{diagnostics, weights};
 use bnnc_abi::code::Artifact;
 use bnnc_abi::laplace::Laplace;
 use bnnc_abi::manifest::InferenceBlock;
@@ -11,7 +11,6 @@ use bnnc_base::shape::{Sizes, Symbol};
 use bnnc_core::blocks::read;
 use bnnc_core::context::{Context, Stop};
 use bnnc_core::feed::{Feed, FeedPorts};
-use bnnc_core::ports;
 use bnnc_core::states::StateValues;
 use bnnc_data::{Dataset, Rows};
 use bnnc_kernels::executor::Machine;
@@ -181,16 +180,7 @@ impl<'a> Evaluator<'a> {
     /// # Errors
     /// Fails if the states have the wrong size, because they come from the folder of another run.
     pub fn write_states(&self, machine: &mut Machine) -> Result<(), Fault> {
-        let parameters = self.infer.states.iter().filter(|state| state.parameter);
-        for state in parameters {
-            match self.values.get(&state.name) {
-                Some(values) if !machine.is_per_draw(&state.name) => {
-                    ports::real(machine, &state.name, values)?
-                }
-                Some(_) | None => {}
-            }
-        }
-        Ok(())
+        weights::write_shared(machine, self.infer, self.values)
     }
 
     /// Returns an error if the user has interrupted the run.
@@ -213,6 +203,16 @@ impl<'a> Evaluator<'a> {
         self.feed.write(machine, &self.ids[rows.clone()])?;
         machine.run()?;
         Ok(())
+    }
+
+    /// Runs a machine that multiplies Jacobians on the rows of a block, with the cotangents of the block.
+    ///
+    /// # Errors
+    /// Fails if the sizes exceed the capacity of the machine. This would be a bug.
+    pub fn pull(&self, machine: &mut Machine, block: &LikelihoodBlock, sizes: Sizes) -> Result<(), Fault> {
+        machine.set_sizes(&sizes.with(Symbol::Batch, block.rows.len()))?;
+        machine.write_real(PortName::Cotangents.text(), &block.cotangents)?;
+        self.call(machine, &block.rows, sizes)
     }
 
     /// Evaluates the likelihood of all rows, in order. A block has at most `size` rows.
@@ -333,11 +333,7 @@ impl Blocks<'_> {
 
 impl Evaluator<'_> {
     fn no_root(&self, first: usize, failure: RootError) -> Stop {
-        let (row, why) = match failure {
-            RootError::NotFinite { row } => (row, "is not finite"),
-            RootError::NoConvergence { row } => (row, "has eigenvalues that could not be computed"),
-        };
-        diagnostics::no_curvature(&self.infer.name, first + row, why).into()
+        diagnostics::no_curvature(&self.infer.name, first + failure.row, failure.reason).into()
     }
 }
 

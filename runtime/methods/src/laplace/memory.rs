@@ -4,7 +4,9 @@ use crate::laplace::curve::COLUMNS;
 use crate::laplace::predictor::{self, Way};
 use crate::laplace::{others, slopes};
 use bnnc_abi::code::Artifact;
-use bnnc_abi::laplace::{CurvatureKind, Laplace, Over, PriorPrecision, PriorStructure, Score, Structure};
+use bnnc_abi::laplace::{
+    CurvatureKind, Laplace, Over, PriorPrecision, PriorStructure, Score, Structure, Weights,
+};
 use bnnc_abi::manifest::{Binding, InferenceBlock, State};
 use bnnc_abi::ports::PortName;
 use bnnc_base::shape::{Sizes, Symbol};
@@ -34,7 +36,7 @@ pub fn selected(laplace: &Laplace) -> usize {
 
 /// Returns the number of weights among which the random weights are chosen.
 pub fn all(laplace: &Laplace) -> usize {
-    laplace.weights.iter().map(|weights| weights.elements).sum()
+    Weights::count(&laplace.weights)
 }
 
 /// Returns the number of bytes of the matrices that the precision is computed from, for this number

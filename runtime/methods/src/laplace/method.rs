@@ -122,7 +122,7 @@ impl Method for Approximates<'_> {
         // few draws show which weights have real support.
         let is_known = |weights: &Weights| weights.real || weights.elements > SMALL;
         let is_exact = members == 1 && all.iter().all(is_known);
-        let elements: usize = all.iter().map(|weights| weights.elements).sum();
+        let elements = Weights::count(all);
         let draws = if is_exact { 2 } else { DRAWS };
         // While a block of draws is computed, memory contains the noise, a copy of the noise, and
         // the weights that are computed from the noise.

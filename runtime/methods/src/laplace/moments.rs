@@ -3,7 +3,7 @@
 use crate::laplace::gaussian::Gaussian;
 use crate::laplace::jacobians::Jacobians;
 use crate::laplace::machines::{Blocks, Evaluator, LikelihoodBlock, Pulled};
-use bnnc_abi::laplace::Structure;
+use bnnc_abi::laplace::{Structure, Weights};
 use bnnc_abi::ports::PortName;
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Sizes, Symbol};
@@ -110,9 +110,7 @@ impl<'a> OutputMoments<'a> {
                 let Some(block) = blocks.advance_to(size)? else {
                     return Ok(None);
                 };
-                machine.set_sizes(&sizes.with(Symbol::Batch, block.rows.len()))?;
-                machine.write_real(PortName::Cotangents.text(), &block.cotangents)?;
-                self.evaluation.call(machine, &block.rows, *sizes)?;
+                self.evaluation.pull(machine, block, *sizes)?;
                 read(machine, PortName::Spread.text(), &mut self.covariance)?;
                 Ok(Some((block, &self.covariance)))
             }
@@ -123,11 +121,8 @@ impl<'a> OutputMoments<'a> {
 /// Writes the variances of all weights to the program.
 fn write_variances(evaluation: &Evaluator, gaussian: &Gaussian, machine: &mut Machine) -> Result<(), Fault> {
     let variances = gaussian.posterior.variances(&evaluation.context.pool);
-    let mut rest = variances.as_slice();
-    for weights in &evaluation.laplace.weights {
-        let (own, others) = rest.split_at(weights.elements);
-        machine.write_real(&PortName::Variance.of(&weights.state), own)?;
-        rest = others;
+    for (weights, range) in Weights::placed(&evaluation.laplace.weights) {
+        machine.write_real(&PortName::Variance.of(&weights.state), &variances[range])?;
     }
     Ok(())
 }

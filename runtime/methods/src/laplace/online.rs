@@ -18,7 +18,7 @@ use crate::laplace::curve::{self, Curved};
 use crate::laplace::jacobians::Which;
 use crate::laplace::machines::Evaluator;
 use crate::laplace::{memory, others};
-use bnnc_abi::laplace::{EVIDENCE_SLOPE, PRIOR_FACTOR};
+use bnnc_abi::laplace::{EVIDENCE_SLOPE, PRIOR_FACTOR, Weights};
 use bnnc_base::fault::Fault;
 use bnnc_core::context::Stop;
 use bnnc_core::ports;
@@ -234,11 +234,12 @@ impl Around<'_> {
 
     /// Writes the prior factors and the slope of the noise to the machine of the search.
     fn tell(&self, machine: &mut Machine, factors: &[f64], slope: &StateValues) -> Result<(), Stop> {
-        let mut rest = factors;
-        for weights in &self.laplace.weights {
-            let (own, others) = rest.split_at(weights.elements);
-            ports::real(machine, &format!("{}/{PRIOR_FACTOR}", weights.state), own)?;
-            rest = others;
+        for (weights, range) in Weights::placed(&self.laplace.weights) {
+            ports::real(
+                machine,
+                &format!("{}/{PRIOR_FACTOR}", weights.state),
+                &factors[range],
+            )?;
         }
         for (state, slope) in slope {
             ports::real(machine, &format!("{state}/{EVIDENCE_SLOPE}"), slope)?;

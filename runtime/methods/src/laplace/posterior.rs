@@ -1,8 +1,7 @@
 //! The posterior of Laplace's approximation: Gaussians around maxima.
 
 use super::gaussian::{Approximated, part};
-use super::{others, report, weights};
-use bnnc_abi::laplace::{Laplace, Over};
+use super::{memory, others, report, weights};
 use bnnc_abi::manifest::{InferenceBlock, State};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_core::context::{Context, Stop};
@@ -15,7 +14,6 @@ use bnnc_inference::outcome::InferenceOutcome;
 use bnnc_inference::posterior::{Parts, Posterior};
 use bnnc_inference::summary::SiteSummary;
 use bnnc_laplace::posterior::PosteriorArray;
-use bnnc_laplace::select;
 use bnnc_training::TrainingResult;
 use bnnc_training::start;
 use serde_json::Value;
@@ -37,7 +35,7 @@ impl Posterior for Approximated {
         let is_held = |state: &&State| state.parameter && others::is_other(laplace, &state.name);
         FixedParameters {
             states: infer.states.iter().filter(is_held).collect(),
-            outside: outside(laplace),
+            outside: memory::all(laplace).saturating_sub(memory::selected(laplace)),
         }
     }
 
@@ -114,14 +112,5 @@ impl Posterior for Approximated {
 
     fn parts(&self, infer: &InferenceBlock, sites: &[SiteSummary]) -> Parts {
         Parts::Lines(report::lines(infer, self, sites))
-    }
-}
-
-/// Returns the number of weights that do not belong to the subnetwork.
-fn outside(laplace: &Laplace) -> usize {
-    let all: usize = laplace.weights.iter().map(|weights| weights.elements).sum();
-    match laplace.options.over {
-        Over::All | Over::LastLayer | Over::Names(_) => 0,
-        Over::Subnetwork { size, .. } => all.saturating_sub(select::size(size, all)),
     }
 }

@@ -3,6 +3,7 @@
 use crate::laplace::jacobians::{needed, weights};
 use crate::laplace::machines::{Evaluator, Reals, reals};
 use bnnc_abi::code::Artifact;
+use bnnc_abi::laplace::Weights;
 use bnnc_abi::ports::PortName;
 use bnnc_base::dtype::Precision;
 use bnnc_base::fault::Fault;
@@ -90,8 +91,8 @@ fn second(evaluation: &Evaluator, artifact: &Option<Artifact>) -> Result<Matrix,
     let mut machine = evaluation.machine(artifact, Sizes::default().with(Symbol::Columns, columns))?;
     let mut matrix = Matrix::zeros(all, all);
     for from in (0..all).step_by(columns) {
-        let mut units = Matrix::zeros(columns.min(all - from), all);
-        (0..units.rows).for_each(|row| units[(row, from + row)] = 1.0);
+        let rows: Vec<usize> = (from..all.min(from + columns)).collect();
+        let units = Matrix::units(&rows, all);
         machine.set_sizes(&Sizes::default().with(Symbol::Columns, units.rows))?;
         write_vectors(evaluation, &mut machine, &units)?;
         machine.run()?;
@@ -106,15 +107,12 @@ fn second(evaluation: &Evaluator, artifact: &Option<Artifact>) -> Result<Matrix,
 /// # Errors
 /// Fails if the program does not have these inputs. This would be a bug.
 pub fn write_vectors(evaluation: &Evaluator, machine: &mut Machine, vectors: &Matrix) -> Result<(), Fault> {
-    let mut start = 0;
-    for weights in &evaluation.laplace.weights {
-        let range = start..start + weights.elements;
+    for (weights, range) in Weights::placed(&evaluation.laplace.weights) {
         let rows = vectors
             .each_row()
             .flat_map(|row| row[range.clone()].iter().copied());
         let own: Vec<f64> = rows.collect();
         machine.write_real(&PortName::Vector.of(&weights.state), &own)?;
-        start += weights.elements;
     }
     Ok(())
 }
@@ -131,16 +129,14 @@ pub fn add_products(
     row: usize,
 ) -> Result<(), Fault> {
     let columns = machine.sizes().get(Symbol::Columns);
-    let mut start = 0;
-    for weights in &evaluation.laplace.weights {
+    for (weights, range) in Weights::placed(&evaluation.laplace.weights) {
         let elements = weights.elements;
         let name = PortName::Product.of(&weights.state);
         let products: Reals = reals(machine, evaluation.infer.precision, &name)?;
         for at in 0..columns {
-            let to = &mut matrix.row_mut(row + at)[start..start + elements];
+            let to = &mut matrix.row_mut(row + at)[range.clone()];
             products.add_range(at * elements..(at + 1) * elements, to);
         }
-        start += elements;
     }
     Ok(())
 }

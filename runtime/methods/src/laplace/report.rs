@@ -3,7 +3,7 @@
 
 use crate::laplace::gaussian::{Approximated, Gaussian, GaussianFacts, part};
 use crate::laplace::weights;
-use bnnc_abi::laplace::{CurvatureKind, Laplace, Link, Over, Structure, Weights};
+use bnnc_abi::laplace::{Laplace, Over, Structure, Weights};
 use bnnc_abi::manifest::{InferenceBlock, SiteReport};
 use bnnc_abi::ports::PortName;
 use bnnc_base::fault::Fault;
@@ -31,31 +31,10 @@ fn structure(structure: Structure) -> String {
     }
 }
 
-fn curvature(curvature: CurvatureKind) -> &'static str {
-    match curvature {
-        CurvatureKind::Ggn => "ggn",
-        CurvatureKind::Fisher => "fisher",
-        CurvatureKind::Hessian => "hessian",
-    }
-}
-
-fn link_name(link: Link) -> &'static str {
-    match link {
-        Link::Glm => "glm",
-        Link::Probit => "probit",
-        Link::Bridge => "bridge",
-        Link::BridgeNormalised => "bridge_normalised",
-        Link::MonteCarlo => "monte_carlo",
-        Link::Weights => "weights",
-    }
-}
-
 fn over(laplace: &Laplace) -> String {
     let Over::Subnetwork { size, by } = &laplace.options.over else {
-        let weights = || laplace.weights.iter();
-        let elements: usize = weights().map(|weights| weights.elements).sum();
-        let sites: Vec<&str> = weights().map(|weights| &*weights.site).collect();
-        return match elements < laplace.parameters {
+        let sites: Vec<&str> = laplace.weights.iter().map(|weights| &*weights.site).collect();
+        return match Weights::count(&laplace.weights) < laplace.parameters {
             true => format!("[{}]", sites.join(", ")),
             false => "all".to_owned(),
         };
@@ -69,8 +48,8 @@ pub fn diagnostics(value: &mut Value, infer: &InferenceBlock, found: &Approximat
     let Ok(laplace) = part(infer) else { return };
     let options = &laplace.options;
     value["structure"] = json!(structure(options.structure));
-    value["curvature"] = json!(curvature(options.curvature));
-    value["link"] = json!(link_name(options.link));
+    value["curvature"] = json!(options.curvature.word());
+    value["link"] = json!(options.link.word());
     value["over"] = json!(over(laplace));
     value["temperature"] = json!(options.temperature);
     value["outputs"] = json!(laplace.outputs);
@@ -169,12 +148,12 @@ pub fn lines(infer: &InferenceBlock, found: &Approximated, sites: &[SiteSummary]
         format!(
             "{} {} over {} of {} weights{members}",
             structure(options.structure),
-            curvature(options.curvature),
+            options.curvature.word(),
             facts.weights,
             facts.parameters
         ),
     );
-    line("link", link_name(options.link).to_owned());
+    line("link", options.link.word().to_owned());
     let factors = facts
         .prior_precision
         .iter()
@@ -305,14 +284,7 @@ impl<'a> Sites<'a> {
         let columns = self.columns.iter_mut().zip(&self.laplace.weights);
         columns.for_each(|(column, weights)| column.reserve_exact(per_call * weights.elements));
         for (number, member) in found.members.iter().enumerate() {
-            for state in self.infer.states.iter().filter(|state| state.parameter) {
-                match member.values.get(&state.name) {
-                    Some(values) if !self.machine.is_per_draw(&state.name) => {
-                        ports::real(&mut self.machine, &state.name, values)?;
-                    }
-                    Some(_) | None => {}
-                }
-            }
+            weights::write_shared(&mut self.machine, self.infer, &member.values)?;
             let (mut first, end) = (number * draws / count, (number + 1) * draws / count);
             while first < end {
                 let some = per_call.min(end - first);
@@ -378,7 +350,7 @@ fn exact(
     };
     let small = small_weights(laplace, only.index.as_deref(), is_real);
     let variances = variances(laplace, only, &small, context);
-    let mut all = vec![0.0; laplace.weights.iter().map(|weights| weights.elements).sum()];
+    let mut all = vec![0.0; Weights::count(&laplace.weights)];
     for (at, variance) in small.iter().zip(variances) {
         all[only.index.as_ref().map_or(*at, |index| index[*at])] = variance;
     }
@@ -395,10 +367,7 @@ fn exact(
     };
     let maximum = only.weights(laplace);
     let mut found = Vec::new();
-    let mut start = 0;
-    for (weights, is_real) in laplace.weights.iter().zip(is_real) {
-        let range = start..start + weights.elements;
-        start = range.end;
+    for ((weights, range), is_real) in Weights::placed(&laplace.weights).zip(is_real) {
         if *is_real && weights.elements <= SMALL {
             let pairs = maximum[range.clone()]
                 .iter()
@@ -414,10 +383,7 @@ fn exact(
 /// sites.
 fn small_weights(laplace: &Laplace, index: Option<&[usize]>, is_real: &[bool]) -> Vec<usize> {
     let mut small = Vec::new();
-    let mut start = 0;
-    for (weights, is_real) in laplace.weights.iter().zip(is_real) {
-        let range = start..start + weights.elements;
-        start = range.end;
+    for ((weights, range), is_real) in Weights::placed(&laplace.weights).zip(is_real) {
         if !is_real || weights.elements > SMALL {
             continue;
         }
@@ -440,9 +406,6 @@ fn variances(laplace: &Laplace, member: &Gaussian, some: &[usize], context: &Con
         let all = posterior.variances(&context.pool);
         return some.iter().map(|at| all[*at]).collect();
     }
-    let mut units = Matrix::zeros(some.len(), posterior.elements());
-    some.iter()
-        .enumerate()
-        .for_each(|(row, at)| units[(row, *at)] = 1.0);
+    let units = Matrix::units(some, posterior.elements());
     posterior.covariance(&units, 1, &context.pool)
 }

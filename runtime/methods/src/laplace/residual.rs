@@ -102,18 +102,16 @@ impl CheckedGaussian<'_> {
     /// the name of each of these weights.
     fn checked(&self) -> Vec<(usize, String)> {
         let mut found = Vec::new();
-        let mut first = 0;
-        for weights in &self.evaluation.laplace.weights {
+        for (weights, range) in Weights::placed(&self.evaluation.laplace.weights) {
             let is_own = layer_of(&weights.site).is_none() && weights.elements <= SMALL;
             let elements = if is_own { weights.elements } else { 0 };
             for element in 0..elements {
                 let random = match self.index {
-                    Some(index) => index.binary_search(&(first + element)).ok(),
-                    None => Some(first + element),
+                    Some(index) => index.binary_search(&(range.start + element)).ok(),
+                    None => Some(range.start + element),
                 };
                 found.extend(random.map(|random| (random, self.name(weights, element))));
             }
-            first += weights.elements;
         }
         found.truncate(MOST);
         found
@@ -135,8 +133,7 @@ impl CheckedGaussian<'_> {
 
     /// Returns the direction `u` of Note \[A bound on the true variance\].
     fn direction(&self, at: usize) -> Option<Vec<f64>> {
-        let mut unit = Matrix::zeros(1, self.posterior.elements());
-        unit[(0, at)] = 1.0;
+        let unit = Matrix::units(&[at], self.posterior.elements());
         let column = self.posterior.solve(&unit, &self.evaluation.context.pool);
         let sd = column[(0, at)].sqrt();
         let direction: Vec<f64> = column.row(0).iter().map(|value| value / sd).collect();
@@ -161,13 +158,11 @@ impl CheckedGaussian<'_> {
         let pairs = direction.iter().enumerate();
         pairs.for_each(|(random, value)| moves[place(random)] = distance * value);
         let mut values = self.evaluation.values.clone();
-        let mut rest = moves.as_slice();
-        for weights in &self.evaluation.laplace.weights {
-            let (own, others) = rest.split_at(weights.elements);
+        for (weights, range) in Weights::placed(&self.evaluation.laplace.weights) {
             if let Some(values) = values.get_mut(&weights.state) {
-                values.iter_mut().zip(own).for_each(|(value, by)| *value += by);
+                let moved = values.iter_mut().zip(&moves[range]);
+                moved.for_each(|(value, by)| *value += by);
             }
-            rest = others;
         }
         let moved = self.evaluation.at(&values);
         let (_, likelihood) = jacobians::gradient(&moved)?;

@@ -6,7 +6,7 @@ use crate::laplace::jacobians::Jacobians;
 use crate::laplace::joint::Mean;
 use crate::laplace::machines::{Evaluator, Pulled};
 use crate::laplace::memory;
-use bnnc_abi::laplace::Laplace;
+use bnnc_abi::laplace::{Laplace, Weights};
 use bnnc_abi::manifest::InferenceBlock;
 use bnnc_abi::ports::PortName;
 use bnnc_base::fault::Fault;
@@ -86,9 +86,8 @@ fn of_one(evaluation: &Evaluator, member: &Gaussian) -> Result<(Vec<f64>, Vec<Sl
         outputs.extend(&pulls.block.outputs);
         let solved = member.posterior.solve(pulls.jacobian, &evaluation.context.pool);
         machine.set_sizes(&sizes.with(Symbol::Batch, pulls.block.rows.len()))?;
-        machine.write_real(PortName::Cotangents.text(), &pulls.block.cotangents)?;
         write_vectors(evaluation, &mut machine, member, &solved)?;
-        evaluation.call(&mut machine, &pulls.block.rows, sizes)?;
+        evaluation.pull(&mut machine, pulls.block, sizes)?;
         for slopes in &mut all {
             let slope = machine.read_real(&PortName::Slope.of(&slopes.input))?;
             slopes.mean.extend(slope);
@@ -115,10 +114,7 @@ fn write_vectors(
     member: &Gaussian,
     vectors: &Matrix,
 ) -> Result<(), Fault> {
-    let mut start = 0;
-    for weights in &evaluation.laplace.weights {
-        let range = start..start + weights.elements;
-        start = range.end;
+    for (weights, range) in Weights::placed(&evaluation.laplace.weights) {
         let mut own = vec![0.0; vectors.rows * weights.elements];
         for (row, to) in vectors
             .each_row()

@@ -1,10 +1,13 @@
 //! Draws of the weights from their Gaussians.
 
 use crate::laplace::gaussian::Gaussian;
-use bnnc_abi::laplace::Laplace;
+use bnnc_abi::laplace::{Laplace, Weights};
 use bnnc_abi::manifest::InferenceBlock;
+use bnnc_base::fault::Fault;
 use bnnc_core::context::Context;
+use bnnc_core::ports;
 use bnnc_core::states::StateValues;
+use bnnc_kernels::executor::Machine;
 use bnnc_laplace::matrix::Matrix;
 use bnnc_math::philox;
 use std::ops::Range;
@@ -75,10 +78,8 @@ pub fn each(
                     .zip(deviation)
                     .for_each(|(at, from)| position[*at] += from),
             }
-            let mut start = 0;
-            for (column, weights) in laplace.weights.iter().enumerate() {
-                take(column, &position[start..start + weights.elements]);
-                start += weights.elements;
+            for (column, (_, range)) in Weights::placed(&laplace.weights).enumerate() {
+                take(column, &position[range]);
             }
         }
         first += count;
@@ -88,4 +89,23 @@ pub fn each(
 /// Returns the number of draws in one block if a draw has `size` reals.
 pub fn at_once(size: usize) -> usize {
     (NUMBERS / size.max(1)).clamp(1, DRAWS)
+}
+
+/// Writes the values of the parameters that all draws of a call share.
+///
+/// # Errors
+/// Fails if the values of a parameter do not have the size of its port, which is a bug.
+pub fn write_shared(
+    machine: &mut Machine,
+    infer: &InferenceBlock,
+    values: &StateValues,
+) -> Result<(), Fault> {
+    let parameters = infer.states.iter().filter(|state| state.parameter);
+    for state in parameters {
+        match values.get(&state.name) {
+            Some(values) if !machine.is_per_draw(&state.name) => ports::real(machine, &state.name, values)?,
+            Some(_) | None => {}
+        }
+    }
+    Ok(())
 }

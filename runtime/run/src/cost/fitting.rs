@@ -3,7 +3,7 @@
 
 use super::{peaks, trained};
 use bnnc_abi::code::Artifact;
-use bnnc_abi::laplace::{Laplace, Over, Score, Smaller, Structure};
+use bnnc_abi::laplace::{Laplace, Over, Score, Smaller, Structure, Weights};
 use bnnc_abi::manifest::{InferenceBlock, Manifest, Work};
 use bnnc_abi::plan::Plan;
 use bnnc_methods::laplace::memory;
@@ -81,7 +81,7 @@ pub fn offers(manifest: &Manifest, infer: &InferenceBlock, limit: u64) -> Vec<Of
 /// choose from.
 fn wanted(laplace: &Laplace) -> usize {
     match &laplace.smaller {
-        Some(smaller) => smaller.weights.iter().map(|weights| weights.elements).sum(),
+        Some(smaller) => Weights::count(&smaller.weights),
         None => memory::selected(laplace),
     }
 }
@@ -148,10 +148,8 @@ fn with_rows(infer: &InferenceBlock, laplace: &Laplace, rows: usize) -> Inferenc
 fn as_diagonal(infer: &InferenceBlock, laplace: &Laplace, smaller: &Smaller) -> InferenceBlock {
     let mut laplace = laplace.clone();
     let mut infer = infer.clone();
-    let (squares, spread) = (
-        planned(&laplace, &smaller.diagonal),
-        planned(&laplace, &smaller.spread),
-    );
+    let squares = planned(&laplace, &smaller.diagonal);
+    let spread = planned(&laplace, &smaller.spread);
     without_jacobians(&mut laplace);
     laplace.programs.squares = Some(squares);
     laplace.programs.spread = Some(spread);
