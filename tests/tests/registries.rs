@@ -111,7 +111,7 @@ fn entries(text: &str) -> Vec<Vec<&str>> {
 #[test]
 fn methods_are_sorted() {
     sorted(bnnc_abi::method::ALL.iter().map(|method| method.name));
-    for method in bnnc_abi::method::ALL {
+    for method in bnnc_abi::method::ALL.iter() {
         let options: BTreeSet<&str> = method.options.iter().map(|option| option.name).collect();
         assert_eq!(
             options.len(),
@@ -277,7 +277,7 @@ fn is_or_has_tests(file: &File) -> bool {
 fn every_registered_word_has_an_entry() {
     let entry =
         |word: &str| bnnc_driver::manual::entry(word).unwrap_or_else(|_| panic!("`{word}` has no entry"));
-    for method in bnnc_abi::method::ALL {
+    for method in bnnc_abi::method::ALL.iter() {
         assert!(entry(method.name).contains(method.doc), "{}", method.name);
         for option in method.options {
             assert!(entry(option.name).contains(option.doc), "{}", option.name);
@@ -290,7 +290,7 @@ fn every_registered_word_has_an_entry() {
             metric.name
         );
     }
-    for function in bnnc_hir::builtin::ALL {
+    for function in bnnc_hir::builtin::ALL.iter() {
         assert!(entry(function.name).contains(function.doc), "{}", function.name);
     }
     assert!(entry("StudentT").contains("dist StudentT("));

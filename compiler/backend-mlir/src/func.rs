@@ -7,7 +7,6 @@ use crate::scalar;
 use crate::schedule::{Schedule, is_called};
 use crate::text::{LoopBounds, Text, Type, Value};
 use bnnc_abi::code::KernelArgs;
-use bnnc_abi::symbols::CALLED;
 use bnnc_base::arena::Id;
 use bnnc_base::dtype::{DType, Precision};
 use bnnc_loops::ir::{InstId, InstOp, Kernel, LoopSize};
@@ -263,7 +262,7 @@ impl<'a> Emitter<'a> {
 
     /// Returns whether a scalar operation is emitted as inline arithmetic.
     fn inlines(&self, scalar: Scalar) -> bool {
-        is_inlined(scalar) || (self.source.device && CALLED.contains(&scalar))
+        is_inlined(scalar) || (self.source.device && scalar.is_called())
     }
 
     /// Returns, for each of the first two operands, whether the operand cannot be NaN.

@@ -1,7 +1,6 @@
 //! Decides where each instruction of a kernel is computed, and which loops keep reductions in registers.
 
 use crate::approximation::is_inlined;
-use bnnc_abi::symbols::CALLED;
 use bnnc_base::arena::Id;
 use bnnc_base::dtype::Precision;
 use bnnc_loops::analysis::motion::{depths, live};
@@ -96,7 +95,7 @@ impl Schedule {
 /// Returns whether generated code calls the runtime for this operation.
 pub(crate) fn is_called(inst: &Inst) -> bool {
     match &inst.op {
-        InstOp::Apply(scalar, _) => CALLED.contains(scalar) && !is_inlined(*scalar),
+        InstOp::Apply(scalar, _) => scalar.is_called() && !is_inlined(*scalar),
         InstOp::Noise { .. } => true,
         InstOp::Const(_) | InstOp::Index(_) | InstOp::Load(_) => false,
     }

@@ -4,9 +4,11 @@
 //! instead.
 
 use bnnc_abi::symbols::NoiseKind;
-use bnnc_graph::op::{Op, OpDef};
+use bnnc_graph::op::{Lower, Op, OpDef};
 use bnnc_graph::ops;
 use bnnc_graph::tensor::Tensor;
+use bnnc_math::scalar::ScalarTypes;
+use std::sync::LazyLock;
 
 /// A reduction of several elements to one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,6 +119,49 @@ impl Builtin {
         self.reduction().is_some() || self.rule == BuiltinRule::LogSumExp
     }
 
+    /// Returns the description of the function and a declaration for each way in which it can be called, on separate
+    /// lines. In a type, `..` stands for any dims; after a parameter, it stands for more parameters of the same kind.
+    pub fn declaration(&self) -> String {
+        let forms: &[&str] = match self.rule {
+            BuiltinRule::Elementwise(_) | BuiltinRule::Same(_) => {
+                &["(x: real) -> real", "(x: real[..]) -> real[..]"]
+            }
+            BuiltinRule::Extremum(..) => &[
+                "(a: real, b: real) -> real",
+                "(a: real[..], b: real[..]) -> real[..]",
+                "(a: real[..]) -> real",
+            ],
+            BuiltinRule::Reduce(_) => &["(x: real[..]) -> real"],
+            BuiltinRule::Dot => &["(a: real[n], b: real[n]) -> real"],
+            BuiltinRule::Outer => &["(a: real[m], b: real[n]) -> real[m, n]"],
+            BuiltinRule::Transpose => &["(a: real[m, n]) -> real[n, m]"],
+            BuiltinRule::LastAxis(_) => &["(x: real[.., n]) -> real[.., n]"],
+            BuiltinRule::LogSumExp => &["(x: real[.., n]) -> real[..]"],
+            BuiltinRule::Cholesky(_) => &["(a: real[n, n]) -> real[n, n]"],
+            BuiltinRule::SolveLower => &["(l: real[n, n], b: real[n]) -> real[n]"],
+            BuiltinRule::Concat => &["(a: real[m, ..], b: real[n, ..], ..) -> real[m + n, ..]"],
+            BuiltinRule::Length => &["(x: real[n, ..]) -> int"],
+            BuiltinRule::Filled(_) => &["(n: int, ..) -> real[n, ..]"],
+            BuiltinRule::Noise(NoiseKind::Gamma) => &[
+                "(shape: positive) -> real",
+                "(shape: positive, n: int, ..) -> real[n, ..]",
+            ],
+            BuiltinRule::Noise(_) => &["() -> real", "(n: int, ..) -> real[n, ..]"],
+            BuiltinRule::Conv => {
+                &["(x: real[c, h, w], kernel: real[o, c, a, b], stride: int) -> real[o, .., ..]"]
+            }
+            BuiltinRule::Pad => &["(x: real[c, h, w], width: int) -> real[c, h + 2 * width, w + 2 * width]"],
+            BuiltinRule::Pool(_) => &["(x: real[c, h, w], size: int, stride: int) -> real[c, .., ..]"],
+            BuiltinRule::Repeat => &["(x: real[..], n: int, ..) -> real[.., n, ..]"],
+            BuiltinRule::Reshape => &["(x: real[..], n: int, ..) -> real[n, ..]"],
+            BuiltinRule::RunningMean => &["(x: real[..], momentum: real, start: real) -> real[..]"],
+            BuiltinRule::Eye => &["(n: int) -> real[n, n]"],
+            BuiltinRule::Diag => &["(v: real[n]) -> real[n, n]"],
+        };
+        let lines = forms.iter().map(|form| format!("\nfn {}{form}", self.name));
+        format!("/// {}{}", self.doc, lines.collect::<String>())
+    }
+
     /// Evaluates the function on numbers. Returns `None` if the function accepts only arrays, or if
     /// the number of arguments is wrong.
     pub fn number(&self, args: &[f64]) -> Option<f64> {
@@ -145,13 +190,27 @@ const fn f(
 }
 
 /// Wraps an op as a function that applies to a number or to each element of an array.
-const fn scalar(op: &'static OpDef, doc: &'static str) -> Builtin {
-    f(op.name, doc, &["x"], BuiltinRule::Elementwise(Op(op)))
+const fn scalar(op: &'static OpDef) -> Builtin {
+    f(op.name, op.doc, &["x"], BuiltinRule::Elementwise(Op(op)))
 }
 
-/// All built-in functions, sorted by name.
-pub static ALL: &[Builtin] = &[
-    scalar(&ops::abs::ABS, "The absolute value."),
+/// Returns whether an op maps each real element of one operand to a real. Programs can call every such
+/// op by its name.
+fn maps_reals(op: &OpDef) -> bool {
+    matches!(op.lower, Lower::Scalar(scalar) if scalar.arity() == 1 && scalar.types() == ScalarTypes::Reals)
+}
+
+/// All built-in functions, sorted by name: the functions of [`OTHERS`] and the ops that map reals.
+pub static ALL: LazyLock<Vec<Builtin>> = LazyLock::new(|| {
+    let ops = ops::ALL.iter().filter(|op| maps_reals(op));
+    let mut all: Vec<Builtin> = ops.map(|op| scalar(op)).chain(OTHERS.iter().copied()).collect();
+    all.sort_unstable_by_key(|builtin| builtin.name);
+    all
+});
+
+/// The built-in functions that are not ops of one real operand.
+static OTHERS: &[Builtin] = &[
+    scalar(&ops::abs::ABS),
     f(
         "cholesky",
         "The lower Cholesky factor of a positive definite matrix.",
@@ -170,7 +229,6 @@ pub static ALL: &[Builtin] = &[
         &["x", "kernel", "stride"],
         BuiltinRule::Conv,
     ),
-    scalar(&ops::cos::COS, "The cosine."),
     f(
         "cumsum",
         "Running sums along the last axis.",
@@ -183,37 +241,18 @@ pub static ALL: &[Builtin] = &[
         &["v"],
         BuiltinRule::Diag,
     ),
-    scalar(&ops::digamma::DIGAMMA, "The derivative of `lgamma`."),
     f(
         "dot",
         "The sum of products of two vectors.",
         &["a", "b"],
         BuiltinRule::Dot,
     ),
-    scalar(&ops::erf::ERF, "The error function."),
-    scalar(
-        &ops::erfc::ERFC,
-        "`1 - erf(x)`, accurate also where the result is small.",
-    ),
-    scalar(&ops::exp::EXP, "The natural exponential."),
-    scalar(&ops::expm1::EXPM1, "`exp(x) - 1`, accurate near zero."),
     f("eye", "The identity matrix.", &["n"], BuiltinRule::Eye),
-    scalar(&ops::floor::FLOOR, "The largest integer not above `x`."),
     f(
         "length",
         "The size of the first axis.",
         &["x"],
         BuiltinRule::Length,
-    ),
-    scalar(
-        &ops::lgamma::LGAMMA,
-        "The logarithm of the absolute value of the gamma function.",
-    ),
-    scalar(&ops::log::LOG, "The natural logarithm."),
-    scalar(&ops::log1p::LOG1P, "`log(1 + x)`, accurate near zero."),
-    scalar(
-        &ops::log_sigmoid::LOG_SIGMOID,
-        "`log(sigmoid(x))`, stable in both tails.",
     ),
     f(
         "log_softmax",
@@ -294,18 +333,12 @@ pub static ALL: &[Builtin] = &[
         &["x", "momentum", "start"],
         BuiltinRule::RunningMean,
     ),
-    scalar(&ops::sigmoid::SIGMOID, "`1 / (1 + exp(-x))`."),
-    scalar(&ops::sign::SIGN, "-1, 0 or 1."),
-    scalar(&ops::sin::SIN, "The sine."),
+    scalar(&ops::sign::SIGN),
     f(
         "softmax",
         "`exp(x) / sum(exp(x))` along the last axis.",
         &["x"],
         BuiltinRule::LastAxis(Along::Softmax),
-    ),
-    scalar(
-        &ops::softplus::SOFTPLUS,
-        "`log(1 + exp(x))`, stable in both tails.",
     ),
     f(
         "solve_lower",
@@ -313,7 +346,6 @@ pub static ALL: &[Builtin] = &[
         &["l", "b"],
         BuiltinRule::SolveLower,
     ),
-    scalar(&ops::sqrt::SQRT, "The square root."),
     f(
         "standard_gamma",
         "A gamma variate with this shape and a scale of one; only in `draw`.",
@@ -344,14 +376,12 @@ pub static ALL: &[Builtin] = &[
         &["x"],
         BuiltinRule::Reduce(Reduction::Sum),
     ),
-    scalar(&ops::tanh::TANH, "The hyperbolic tangent."),
     f(
         "transpose",
         "The transposed matrix.",
         &["a"],
         BuiltinRule::Transpose,
     ),
-    scalar(&ops::trigamma::TRIGAMMA, "The second derivative of `lgamma`."),
     f("zeros", "An array of zeros.", &["dims"], BuiltinRule::Filled(0.0)),
 ];
 

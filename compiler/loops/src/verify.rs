@@ -7,7 +7,7 @@ use bnnc_abi::plan::Storage;
 use bnnc_base::arena::Id;
 use bnnc_base::dtype::DType;
 use bnnc_base::fault::{Bug, Fault};
-use bnnc_math::scalar::Scalar;
+use bnnc_math::scalar::{Scalar, ScalarTypes};
 
 /// The result of a check. The error is the rule that is broken.
 pub(crate) type Verdict = Result<(), Bug>;
@@ -113,47 +113,22 @@ fn verify_inst(kernel: &Kernel, id: InstId, inst: &Inst) -> Verdict {
     }
 }
 
-/// Returns the type of the operation's result. Returns `None` if the operands have wrong types.
+/// Returns the type of the operation's result, for as many operands as the operation takes. Returns
+/// `None` if the operands have wrong types.
 pub fn scalar_type(scalar: Scalar, operands: &[DType]) -> Option<DType> {
     use DType::{Bool, Int, Real};
-    match scalar {
-        Scalar::Add | Scalar::Mul | Scalar::Sub | Scalar::Max | Scalar::Min => match operands {
-            [Real, Real] => Some(Real),
-            [Int, Int] => Some(Int),
-            _ => None,
-        },
-        Scalar::Eq | Scalar::Le | Scalar::Lt => matches!(operands, [Real, Real] | [Int, Int]).then_some(Bool),
-        Scalar::And | Scalar::Or => (operands == [Bool, Bool]).then_some(Bool),
-        Scalar::Not => (operands == [Bool]).then_some(Bool),
-        Scalar::Select => match operands {
+    let all = |dtype: DType| operands.iter().all(|operand| *operand == dtype);
+    match scalar.types() {
+        ScalarTypes::Reals => all(Real).then_some(Real),
+        ScalarTypes::Numbers => [Real, Int].into_iter().find(|dtype| all(*dtype)),
+        ScalarTypes::Comparison => (all(Real) || all(Int)).then_some(Bool),
+        ScalarTypes::Logic => all(Bool).then_some(Bool),
+        ScalarTypes::Choice => match operands {
             [Bool, then, otherwise] if then == otherwise => Some(*then),
             _ => None,
         },
-        Scalar::ToInt => (operands.len() == 1).then_some(Int),
-        Scalar::ToReal => (operands.len() == 1).then_some(Real),
-        Scalar::Abs | Scalar::Neg | Scalar::Sign => match operands {
-            [Real] => Some(Real),
-            [Int] => Some(Int),
-            _ => None,
-        },
-        Scalar::Div | Scalar::GammaGradient | Scalar::Pow => (operands == [Real, Real]).then_some(Real),
-        Scalar::Cos
-        | Scalar::Digamma
-        | Scalar::Erf
-        | Scalar::Erfc
-        | Scalar::Exp
-        | Scalar::Expm1
-        | Scalar::Floor
-        | Scalar::Lgamma
-        | Scalar::Log
-        | Scalar::Log1p
-        | Scalar::LogSigmoid
-        | Scalar::Sigmoid
-        | Scalar::Sin
-        | Scalar::Softplus
-        | Scalar::Sqrt
-        | Scalar::Tanh
-        | Scalar::Trigamma => (operands == [Real]).then_some(Real),
+        ScalarTypes::ToInt => Some(Int),
+        ScalarTypes::ToReal => Some(Real),
     }
 }
 

@@ -65,27 +65,6 @@ impl NoiseKind {
     }
 }
 
-/// The scalar operations that generated code performs by a function call instead of inline.
-pub const CALLED: &[Scalar] = &[
-    Scalar::Cos,
-    Scalar::Digamma,
-    Scalar::Erf,
-    Scalar::Erfc,
-    Scalar::Exp,
-    Scalar::Expm1,
-    Scalar::GammaGradient,
-    Scalar::Lgamma,
-    Scalar::Log,
-    Scalar::Log1p,
-    Scalar::LogSigmoid,
-    Scalar::Pow,
-    Scalar::Sigmoid,
-    Scalar::Sin,
-    Scalar::Softplus,
-    Scalar::Tanh,
-    Scalar::Trigamma,
-];
-
 /// Returns the symbol of a scalar operation that is called: for example `bnnc_exp_f32`.
 pub fn scalar_symbol(scalar: Scalar, precision: Precision) -> String {
     format!("bnnc_{}_{precision}", scalar.name())
@@ -120,7 +99,7 @@ pub fn callables() -> impl Iterator<Item = (Callable, Precision)> {
     [Precision::F32, Precision::F64]
         .into_iter()
         .flat_map(|precision| {
-            let scalars = CALLED.iter().map(|scalar| Callable::Scalar(*scalar));
+            let scalars = Scalar::called().map(Callable::Scalar);
             let noise = NoiseKind::ALL.into_iter().map(Callable::Noise);
             scalars.chain(noise).map(move |callable| (callable, precision))
         })
@@ -139,7 +118,7 @@ pub struct Address {
 pub fn weight(scalar: Scalar) -> u32 {
     match scalar {
         Scalar::Div | Scalar::Sqrt => 4,
-        scalar if CALLED.contains(&scalar) => 10,
+        scalar if scalar.is_called() => 10,
         _ => 1,
     }
 }

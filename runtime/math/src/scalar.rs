@@ -1,13 +1,50 @@
-//! The scalar operations that every backend implements, with their reference values. The set of operations is
-//! closed.
+//! The scalar operations that every backend implements. The set of operations is closed. The record of
+//! an operation has its operands, its types, its reference value, and whether generated code calls it.
 
 use crate::gamma;
 use crate::special;
 
+/// The types of the operands and of the result of a scalar operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ScalarTypes {
+    /// Maps a Boolean and two values of one type to a value of this type.
+    Choice,
+    /// Maps numbers of one type to a Boolean.
+    Comparison,
+    /// Maps Booleans to a Boolean.
+    Logic,
+    /// Maps numbers of one type, real or integer, to a number of this type.
+    Numbers,
+    /// Maps real numbers to a real number.
+    Reals,
+    /// Converts a value of any type to an integer.
+    ToInt,
+    /// Converts a value of any type to a real number.
+    ToReal,
+}
+
+/// How generated code performs a scalar operation.
+#[derive(PartialEq, Eq)]
+enum ScalarCode {
+    /// By a call of a function.
+    Call,
+    /// By instructions of the processor.
+    Inline,
+}
+
+/// A function that is generic over a scalar operation, so that it is compiled for each operation.
+pub trait ScalarVisitor {
+    /// The result of the function.
+    type Output;
+
+    /// Computes the result for the operation with the index `AT` in [`Scalar::ALL`].
+    fn visit<const AT: usize>(self) -> Self::Output;
+}
+
 macro_rules! scalars {
-    ($($(#[$meta:meta])* $variant:ident $name:literal $arity:literal;)*) => {
-        /// A scalar operation. Only [`Scalar::eval`] and the two backends match on operations. These matches
-        /// do not have a wildcard.
+    ($($(#[$meta:meta])* $variant:ident $name:literal ($($x:ident),*) $types:ident $code:ident => $value:expr;)*) => {
+        /// A scalar operation. Only the two backends match on operations. These matches do not have a
+        /// wildcard.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum Scalar { $($(#[$meta])* $variant,)* }
 
@@ -22,7 +59,34 @@ macro_rules! scalars {
 
             /// Returns the number of operands.
             pub const fn arity(self) -> usize {
-                match self { $(Scalar::$variant => $arity,)* }
+                match self { $(Scalar::$variant => [$(stringify!($x)),*].len(),)* }
+            }
+
+            /// Returns the types of the operands and of the result.
+            pub const fn types(self) -> ScalarTypes {
+                match self { $(Scalar::$variant => ScalarTypes::$types,)* }
+            }
+
+            const fn code(self) -> ScalarCode {
+                match self { $(Scalar::$variant => ScalarCode::$code,)* }
+            }
+
+            /// Returns the reference value of the operation, computed in `f64`. Booleans are represented by
+            /// 0 and 1. Operands after the first [`Scalar::arity`] are ignored.
+            ///
+            /// # Panics
+            /// If there are too few operands.
+            #[inline]
+            pub fn eval(self, operands: &[f64]) -> f64 {
+                match (self, operands) {
+                    $((Scalar::$variant, &[$($x,)* ..]) => $value,)*
+                    (scalar, _) => panic!("`{}` takes {} operands", scalar.name(), scalar.arity()),
+                }
+            }
+
+            /// Calls a generic function for this operation.
+            pub fn visit<V: ScalarVisitor>(self, visitor: V) -> V::Output {
+                match self { $(Scalar::$variant => visitor.visit::<{ Scalar::$variant as usize }>(),)* }
             }
         }
     };
@@ -30,79 +94,79 @@ macro_rules! scalars {
 
 scalars! {
     /// `|x|`.
-    Abs "abs" 1;
+    Abs "abs" (x) Numbers Inline => x.abs();
     /// `x + y`.
-    Add "add" 2;
+    Add "add" (x, y) Numbers Inline => x + y;
     /// True if both operands are true.
-    And "and" 2;
+    And "and" (x, y) Logic Inline => truth(x != 0.0 && y != 0.0);
     /// `cos x`.
-    Cos "cos" 1;
+    Cos "cos" (x) Reals Call => x.cos();
     /// The derivative of `lgamma`.
-    Digamma "digamma" 1;
+    Digamma "digamma" (x) Reals Call => special::digamma(x);
     /// `x / y`.
-    Div "div" 2;
+    Div "div" (x, y) Reals Inline => x / y;
     /// `x == y`.
-    Eq "eq" 2;
+    Eq "eq" (x, y) Comparison Inline => truth(x == y);
     /// The error function.
-    Erf "erf" 1;
+    Erf "erf" (x) Reals Call => special::erf(x);
     /// `1 - erf x`, which is accurate even if the result is small.
-    Erfc "erfc" 1;
+    Erfc "erfc" (x) Reals Call => special::erfc(x);
     /// The natural exponential.
-    Exp "exp" 1;
+    Exp "exp" (x) Reals Call => x.exp();
     /// `exp x - 1`, which is accurate near zero.
-    Expm1 "expm1" 1;
+    Expm1 "expm1" (x) Reals Call => x.exp_m1();
     /// The largest integer that is not above `x`.
-    Floor "floor" 1;
+    Floor "floor" (x) Reals Inline => x.floor();
     /// The derivative of a gamma variate `y` with respect to its shape `x`, at the same probability.
-    GammaGradient "gamma_gradient" 2;
+    GammaGradient "gamma_gradient" (x, y) Reals Call => gamma::gradient(x, y);
     /// `x <= y`.
-    Le "le" 2;
+    Le "le" (x, y) Comparison Inline => truth(x <= y);
     /// The logarithm of `|Gamma(x)|`.
-    Lgamma "lgamma" 1;
+    Lgamma "lgamma" (x) Reals Call => special::lgamma(x);
     /// The natural logarithm.
-    Log "log" 1;
+    Log "log" (x) Reals Call => x.ln();
     /// `log (1 + x)`, which is accurate near zero.
-    Log1p "log1p" 1;
+    Log1p "log1p" (x) Reals Call => x.ln_1p();
     /// `log (sigmoid x)`, which does not overflow or lose digits in the tails.
-    LogSigmoid "log_sigmoid" 1;
+    LogSigmoid "log_sigmoid" (x) Reals Call => -special::softplus(-x);
     /// `x < y`.
-    Lt "lt" 2;
+    Lt "lt" (x, y) Comparison Inline => truth(x < y);
     /// The larger operand. The result is NaN if either operand is NaN.
-    Max "max" 2;
+    Max "max" (x, y) Numbers Inline => special::max(x, y);
     /// The smaller operand. The result is NaN if either operand is NaN.
-    Min "min" 2;
+    Min "min" (x, y) Numbers Inline => -special::max(-x, -y);
     /// `x * y`.
-    Mul "mul" 2;
+    Mul "mul" (x, y) Numbers Inline => x * y;
     /// `-x`.
-    Neg "neg" 1;
+    Neg "neg" (x) Numbers Inline => -x;
     /// The negation of a Boolean.
-    Not "not" 1;
+    Not "not" (x) Logic Inline => truth(x == 0.0);
     /// True if at least one operand is true.
-    Or "or" 2;
+    Or "or" (x, y) Logic Inline => truth(x != 0.0 || y != 0.0);
     /// `x ^ y`. If `x` is negative, the power is defined only for integers `y`.
-    Pow "pow" 2;
+    Pow "pow" (x, y) Reals Call => x.powf(y);
     /// `if c { x } else { y }`.
-    Select "select" 3;
+    Select "select" (c, x, y) Choice Inline => if c != 0.0 { x } else { y };
     /// `1 / (1 + exp(-x))`.
-    Sigmoid "sigmoid" 1;
+    Sigmoid "sigmoid" (x) Reals Call => special::sigmoid(x);
     /// The sign of `x`: -1, 0 or 1.
-    Sign "sign" 1;
+    Sign "sign" (x) Numbers Inline => special::sign(x);
     /// `sin x`.
-    Sin "sin" 1;
+    Sin "sin" (x) Reals Call => x.sin();
     /// `log (1 + exp x)`, which does not overflow or lose digits in the tails.
-    Softplus "softplus" 1;
+    Softplus "softplus" (x) Reals Call => special::softplus(x);
     /// The square root.
-    Sqrt "sqrt" 1;
+    Sqrt "sqrt" (x) Reals Inline => x.sqrt();
     /// `x - y`.
-    Sub "sub" 2;
+    Sub "sub" (x, y) Numbers Inline => x - y;
     /// The hyperbolic tangent.
-    Tanh "tanh" 1;
+    Tanh "tanh" (x) Reals Call => x.tanh();
     /// A real number, converted to an integer by rounding towards zero.
-    ToInt "to_int" 1;
+    ToInt "to_int" (x) ToInt Inline => x.trunc();
     /// An integer or a Boolean, converted to a real number.
-    ToReal "to_real" 1;
+    ToReal "to_real" (x) ToReal Inline => x;
     /// The second derivative of `lgamma`.
-    Trigamma "trigamma" 1;
+    Trigamma "trigamma" (x) Reals Call => special::trigamma(x);
 }
 
 impl Scalar {
@@ -111,53 +175,18 @@ impl Scalar {
         Scalar::ALL.iter().copied().find(|scalar| scalar.name() == name)
     }
 
-    /// Returns the reference value of the operation, computed in `f64`. Booleans are represented by 0 and 1.
-    pub fn eval(self, x: &[f64]) -> f64 {
-        let truth = |t: bool| f64::from(u8::from(t));
-        match self {
-            Scalar::Abs => x[0].abs(),
-            Scalar::Add => x[0] + x[1],
-            Scalar::And => truth(x[0] != 0.0 && x[1] != 0.0),
-            Scalar::Cos => x[0].cos(),
-            Scalar::Digamma => special::digamma(x[0]),
-            Scalar::Div => x[0] / x[1],
-            Scalar::Eq => truth(x[0] == x[1]),
-            Scalar::Erf => special::erf(x[0]),
-            Scalar::Erfc => special::erfc(x[0]),
-            Scalar::Exp => x[0].exp(),
-            Scalar::Expm1 => x[0].exp_m1(),
-            Scalar::Floor => x[0].floor(),
-            Scalar::GammaGradient => gamma::gradient(x[0], x[1]),
-            Scalar::Le => truth(x[0] <= x[1]),
-            Scalar::Lgamma => special::lgamma(x[0]),
-            Scalar::Log => x[0].ln(),
-            Scalar::Log1p => x[0].ln_1p(),
-            Scalar::LogSigmoid => -special::softplus(-x[0]),
-            Scalar::Lt => truth(x[0] < x[1]),
-            Scalar::Max => special::max(x[0], x[1]),
-            Scalar::Min => -special::max(-x[0], -x[1]),
-            Scalar::Mul => x[0] * x[1],
-            Scalar::Neg => -x[0],
-            Scalar::Not => truth(x[0] == 0.0),
-            Scalar::Or => truth(x[0] != 0.0 || x[1] != 0.0),
-            Scalar::Pow => x[0].powf(x[1]),
-            Scalar::Select => {
-                if x[0] != 0.0 {
-                    x[1]
-                } else {
-                    x[2]
-                }
-            }
-            Scalar::Sigmoid => special::sigmoid(x[0]),
-            Scalar::Sign => special::sign(x[0]),
-            Scalar::Sin => x[0].sin(),
-            Scalar::Softplus => special::softplus(x[0]),
-            Scalar::Sqrt => x[0].sqrt(),
-            Scalar::Sub => x[0] - x[1],
-            Scalar::Tanh => x[0].tanh(),
-            Scalar::ToInt => x[0].trunc(),
-            Scalar::ToReal => x[0],
-            Scalar::Trigamma => special::trigamma(x[0]),
-        }
+    /// Returns whether generated code performs the operation by a function call instead of inline.
+    pub fn is_called(self) -> bool {
+        self.code() == ScalarCode::Call
     }
+
+    /// Returns the operations that generated code calls, in the order of [`Scalar::ALL`].
+    pub fn called() -> impl Iterator<Item = Scalar> {
+        Scalar::ALL.iter().copied().filter(|scalar| scalar.is_called())
+    }
+}
+
+/// Returns the number that represents a Boolean.
+fn truth(is_true: bool) -> f64 {
+    f64::from(u8::from(is_true))
 }

@@ -4,7 +4,7 @@
 use crate::BACKEND;
 use bnnc_abi::code::{KernelArgs, KernelCode};
 use bnnc_abi::plan::{BufferRole, Launch, PlanStep, Storage};
-use bnnc_abi::symbols::{Address, CALLED, NoiseKind, noise_symbol, scalar_symbol};
+use bnnc_abi::symbols::{Address, NoiseKind, noise_symbol, scalar_symbol};
 use bnnc_base::dtype::Precision;
 use bnnc_base::shape::Sizes;
 use bnnc_loops::backend::{Backend, BackendOptions};
@@ -13,7 +13,8 @@ use bnnc_loops::reference::Reference;
 use bnnc_loops::verify::verify;
 use bnnc_math::gamma;
 use bnnc_math::philox;
-use bnnc_math::scalar::Scalar;
+use bnnc_math::scalar::{Scalar, ScalarVisitor};
+use std::marker::PhantomData;
 
 /// The elements of one buffer.
 pub type Elements = Vec<f64>;
@@ -94,28 +95,26 @@ unsafe extern "C" fn noise<T: Real, const KIND: usize>(
     }
 }
 
-macro_rules! called {
-    ($($variant:ident)*) => {
-        /// Returns the address of the function that implements an elementwise operation.
-        fn unary_address<T: Real>(scalar: Scalar) -> usize {
-            match scalar {
-                $(Scalar::$variant => unary::<T, { Scalar::$variant as usize }> as *const () as usize,)*
-                Scalar::GammaGradient => binary::<T, { Scalar::GammaGradient as usize }> as *const () as usize,
-                Scalar::Pow => binary::<T, { Scalar::Pow as usize }> as *const () as usize,
-                other => panic!("`{}` is missing in `called!`", other.name()),
-            }
+/// Returns the address of the function that implements a scalar operation.
+struct AddressOf<T>(PhantomData<T>);
+
+impl<T: Real> ScalarVisitor for AddressOf<T> {
+    type Output = usize;
+
+    fn visit<const SCALAR: usize>(self) -> usize {
+        match Scalar::ALL[SCALAR].arity() {
+            1 => unary::<T, SCALAR> as *const () as usize,
+            _ => binary::<T, SCALAR> as *const () as usize,
         }
-    };
+    }
 }
 
-called!(Cos Digamma Erf Erfc Exp Expm1 Lgamma Log Log1p LogSigmoid Sigmoid Sin Softplus Tanh Trigamma);
-
 fn addresses_of<T: Real>(precision: Precision) -> Vec<Address> {
-    let scalar = |scalar: &Scalar| Address {
-        name: scalar_symbol(*scalar, precision),
-        pointer: unary_address::<T>(*scalar),
+    let scalar = |scalar: Scalar| Address {
+        name: scalar_symbol(scalar, precision),
+        pointer: scalar.visit(AddressOf::<T>(PhantomData)),
     };
-    let mut addresses: Vec<Address> = CALLED.iter().map(scalar).collect();
+    let mut addresses: Vec<Address> = Scalar::called().map(scalar).collect();
     for kind in NoiseKind::ALL {
         let pointer = match kind {
             NoiseKind::Uniform => noise::<T, 0> as *const () as usize,

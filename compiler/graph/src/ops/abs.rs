@@ -6,7 +6,7 @@ use bnnc_math::scalar::Scalar;
 
 /// `abs x`: the absolute value.
 pub static ABS: OpDef = OpDef {
-    doc: "`|x|`; the derivative at 0 is defined as 0.",
+    doc: "The absolute value; its derivative at 0 is 0.",
     vjp: Vjp::Rule(|b, site, dy| {
         let sign = b.sign(site.args[0]);
         vec![Some(b.mul(dy, sign))]

@@ -7,7 +7,7 @@ use bnnc_math::scalar::Scalar;
 
 /// `erfc x`: `1 - erf x`, accurate where the result is small.
 pub static ERFC: OpDef = OpDef {
-    doc: "`1 - erf x`, accurate also where the result is small.",
+    doc: "`1 - erf(x)`, accurate also where the result is small.",
     vjp: Vjp::Rule(|b, site, dy| {
         let slope = erf::slope(b, site.args[0]);
         let down = b.mul(dy, slope);

@@ -6,7 +6,7 @@ use bnnc_math::scalar::Scalar;
 
 /// `expm1 x`: the exponential minus 1, accurate near zero.
 pub static EXPM1: OpDef = OpDef {
-    doc: "`exp x - 1`, accurate near zero.",
+    doc: "`exp(x) - 1`, accurate near zero.",
     vjp: Vjp::Rule(|b, site, dy| {
         let slope = b.exp(site.args[0]);
         vec![Some(b.mul(dy, slope))]

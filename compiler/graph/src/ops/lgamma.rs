@@ -7,7 +7,7 @@ use bnnc_math::scalar::Scalar;
 
 /// `lgamma x`: the logarithm of the gamma function.
 pub static LGAMMA: OpDef = OpDef {
-    doc: "The logarithm of `|Gamma(x)|`.",
+    doc: "The logarithm of the absolute value of the gamma function.",
     vjp: Vjp::Rule(|b, site, dy| {
         let slope = b.digamma(site.args[0]);
         vec![Some(b.mul(dy, slope))]

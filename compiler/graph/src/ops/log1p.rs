@@ -6,7 +6,7 @@ use bnnc_math::scalar::Scalar;
 
 /// `log1p x`: the natural logarithm of `1 + x`, accurate near zero.
 pub static LOG1P: OpDef = OpDef {
-    doc: "The natural logarithm of `1 + x`, accurate near zero.",
+    doc: "`log(1 + x)`, accurate near zero.",
     vjp: Vjp::Rule(|b, site, dy| {
         let one = b.like(1.0, dy);
         let base = b.add(one, site.args[0]);

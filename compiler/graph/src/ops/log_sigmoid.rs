@@ -6,7 +6,7 @@ use bnnc_math::scalar::Scalar;
 
 /// `log_sigmoid x`: the logarithm of the logistic function.
 pub static LOG_SIGMOID: OpDef = OpDef {
-    doc: "`log (sigmoid x)`, stable in both tails.",
+    doc: "`log(sigmoid(x))`, stable in both tails.",
     vjp: Vjp::Rule(|b, site, dy| {
         let flipped = b.neg(site.args[0]);
         let slope = b.sigmoid(flipped);

@@ -6,7 +6,7 @@ use bnnc_math::scalar::Scalar;
 
 /// `softplus x`: a smooth and positive replacement of `max(x, 0)`.
 pub static SOFTPLUS: OpDef = OpDef {
-    doc: "`log (1 + exp x)`, stable in both tails: a smooth, positive approximation of `max(x, 0)`.",
+    doc: "`log(1 + exp(x))`, stable in both tails.",
     vjp: Vjp::Rule(|b, site, dy| {
         let slope = b.sigmoid(site.args[0]);
         vec![Some(b.mul(dy, slope))]

@@ -8,11 +8,10 @@ mod rare;
 use bnnc_abi::symbols::{self, Address, Binary, Callable, NoiseFn, NoiseKind, Unary};
 use bnnc_base::dtype::Precision;
 use bnnc_math::approx::Number;
-use bnnc_math::approx::functions::{
-    Cos, Elementwise, Erf, Erfc, Exp, Expm1, Log, Log1p, LogSigmoid, Sigmoid, Sin, Softplus, Tanh,
-};
+use bnnc_math::approx::functions::{self, Elementwise, ElementwiseVisitor};
 use bnnc_math::approx::noise as law;
 use bnnc_math::scalar::Scalar;
+use std::marker::PhantomData;
 
 /// The instruction sets that primitives are compiled for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,45 +88,28 @@ pub fn symbols() -> Vec<Address> {
 /// [`Level::supported`].
 pub fn unary_at(level: Level, scalar: Scalar, precision: Precision) -> Option<Unary> {
     match precision {
-        Precision::F32 => vectorised::<f32>(level, scalar),
-        Precision::F64 => vectorised::<f64>(level, scalar),
+        Precision::F32 => functions::visit(scalar, Version::<f32>(level, PhantomData)),
+        Precision::F64 => functions::visit(scalar, Version::<f64>(level, PhantomData)),
     }
     .or_else(|| rare::unary(scalar, precision))
 }
 
-/// A scalar operation, and a function that returns its array primitive for a level.
-type Versions = (Scalar, fn(Level) -> Unary);
+/// Returns the array primitive of an approximated function for a level.
+struct Version<T>(Level, PhantomData<T>);
 
-fn vectorised<T: Number>(level: Level, scalar: Scalar) -> Option<Unary> {
-    let table: &[Versions] = &[
-        (Scalar::Cos, version::<Cos, T>),
-        (Scalar::Erf, version::<Erf, T>),
-        (Scalar::Erfc, version::<Erfc, T>),
-        (Scalar::Exp, version::<Exp, T>),
-        (Scalar::Expm1, version::<Expm1, T>),
-        (Scalar::Log, version::<Log, T>),
-        (Scalar::Log1p, version::<Log1p, T>),
-        (Scalar::LogSigmoid, version::<LogSigmoid, T>),
-        (Scalar::Sigmoid, version::<Sigmoid, T>),
-        (Scalar::Sin, version::<Sin, T>),
-        (Scalar::Softplus, version::<Softplus, T>),
-        (Scalar::Tanh, version::<Tanh, T>),
-    ];
-    table
-        .iter()
-        .find(|(known, _)| *known == scalar)
-        .map(|(_, version)| version(level))
-}
+impl<T: Number> ElementwiseVisitor for Version<T> {
+    type Output = Unary;
 
-fn version<F: Elementwise, T: Number>(level: Level) -> Unary {
-    match level {
-        Level::Portable => blocks::plain::<F, T>,
-        #[cfg(target_arch = "x86_64")]
-        Level::Avx2 => blocks::avx2::<F, T>,
-        #[cfg(target_arch = "x86_64")]
-        Level::Avx512 => blocks::avx512::<F, T>,
-        #[cfg(not(target_arch = "x86_64"))]
-        Level::Avx2 | Level::Avx512 => blocks::plain::<F, T>,
+    fn visit<F: Elementwise>(self) -> Unary {
+        match self.0 {
+            Level::Portable => blocks::plain::<F, T>,
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx2 => blocks::avx2::<F, T>,
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx512 => blocks::avx512::<F, T>,
+            #[cfg(not(target_arch = "x86_64"))]
+            Level::Avx2 | Level::Avx512 => blocks::plain::<F, T>,
+        }
     }
 }
 

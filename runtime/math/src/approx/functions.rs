@@ -141,47 +141,6 @@ fn is_beyond_reduction<A: Arch, T: Lane>(x: T) -> T::Mask {
     T::Mask::known(!A::FUSED) | !inside
 }
 
-/// The cosine function.
-pub struct Cos;
-
-impl Elementwise for Cos {
-    #[inline(always)]
-    fn apply<A: Arch, T: Lane>(x: T) -> T {
-        sin_shifted::<A, T>(x, T::one())
-    }
-
-    #[inline(always)]
-    fn is_beyond<A: Arch, T: Lane>(x: T) -> T::Mask {
-        is_beyond_reduction::<A, T>(x)
-    }
-
-    fn beyond(x: f64) -> f64 {
-        x.cos()
-    }
-}
-
-/// The sine function.
-pub struct Sin;
-
-impl Elementwise for Sin {
-    #[inline(always)]
-    fn apply<A: Arch, T: Lane>(x: T) -> T {
-        x.when(
-            x.magnitude().less(T::number(T::Format::TINY)),
-            sin_shifted::<A, T>(x, T::zero()),
-        )
-    }
-
-    #[inline(always)]
-    fn is_beyond<A: Arch, T: Lane>(x: T) -> T::Mask {
-        is_beyond_reduction::<A, T>(x)
-    }
-
-    fn beyond(x: f64) -> f64 {
-        x.sin()
-    }
-}
-
 /// Returns `erfc a` for `a` from 1/2 on. The result is the product of `exp(-a^2)` and a remaining factor. The exponential is corrected for the
 /// rounding error of `a^2`.
 #[inline(always)]
@@ -206,22 +165,63 @@ fn square_rest<A: Arch, T: Lane>(x: T, square: T) -> T {
     (high * high - square) + (x - high) * (x + high)
 }
 
-/// Declares the types that pass functions to generic loops.
-macro_rules! functions {
-    ($($(#[$meta:meta])* $tag:ident |$x:ident| $body:expr;)*) => {$(
-        $(#[$meta])*
-        pub struct $tag;
+/// A function that is generic over an elementwise function, so that it is compiled for each of them.
+pub trait ElementwiseVisitor {
+    /// The result of the function.
+    type Output;
 
-        impl Elementwise for $tag {
-            #[inline(always)]
-            fn apply<A: Arch, T: Lane>($x: T) -> T {
-                $body
+    /// Computes the result for an elementwise function.
+    fn visit<F: Elementwise>(self) -> Self::Output;
+}
+
+/// A scalar operation, and the function that approximates it.
+pub type ApproximatedOp<T> = (Scalar, fn(T) -> T);
+
+/// Declares the approximated functions. Each one has the name of its scalar operation and its formula. If the formula is not valid everywhere, the
+/// entry also has the two other methods of [`Elementwise`].
+macro_rules! functions {
+    ($($(#[$meta:meta])* $tag:ident |$x:ident| $body:expr $(, unless $is_beyond:ident use $beyond:path)?;)*) => {
+        $(
+            $(#[$meta])*
+            pub struct $tag;
+
+            impl Elementwise for $tag {
+                #[inline(always)]
+                fn apply<A: Arch, T: Lane>($x: T) -> T {
+                    $body
+                }
+
+                $(
+                    #[inline(always)]
+                    fn is_beyond<A: Arch, T: Lane>(x: T) -> T::Mask {
+                        $is_beyond::<A, T>(x)
+                    }
+
+                    fn beyond(x: f64) -> f64 {
+                        $beyond(x)
+                    }
+                )?
+            }
+        )*
+
+        /// Returns all approximated functions. Some of them are invalid for some arguments: see [`Elementwise::is_beyond`].
+        pub fn table<A: Arch, T: Lane>() -> impl Iterator<Item = ApproximatedOp<T>> {
+            [$((Scalar::$tag, $tag::apply::<A, T> as fn(T) -> T),)*].into_iter()
+        }
+
+        /// Calls a generic function for the approximation of a scalar operation. Returns `None` if the operation is not approximated.
+        pub fn visit<V: ElementwiseVisitor>(scalar: Scalar, visitor: V) -> Option<V::Output> {
+            match scalar {
+                $(Scalar::$tag => Some(visitor.visit::<$tag>()),)*
+                _ => None,
             }
         }
-    )*};
+    };
 }
 
 functions! {
+    /// The cosine function.
+    Cos |x| sin_shifted::<A, T>(x, T::one()), unless is_beyond_reduction use f64::cos;
     /// The error function. Near zero, it is computed as an odd polynomial. Elsewhere, it is computed from its
     /// complement.
     Erf |x| {
@@ -251,6 +251,11 @@ functions! {
         let e = exp_below::<A, T>(x);
         T::one().when(T::zero().at_most(x), e) / (T::one() + e)
     };
+    /// The sine function.
+    Sin |x| x.when(
+        x.magnitude().less(T::number(T::Format::TINY)),
+        sin_shifted::<A, T>(x, T::zero()),
+    ), unless is_beyond_reduction use f64::sin;
     /// `log (1 + exp x)`.
     Softplus |x| x.when(T::zero().less(x), T::zero()) + softplus_rest::<A, T>(x);
     /// The hyperbolic tangent, computed from `exp(2 |x|) - 1`.
@@ -259,25 +264,4 @@ functions! {
         let e = expm1::<A, T>(T::number(2.0) * below(a, -T::Format::EXPM1_LOWEST));
         (e / (e + T::number(2.0))).with_sign(x)
     };
-}
-
-/// A scalar operation, and the function that approximates it.
-pub type ApproximatedOp<T> = (Scalar, fn(T) -> T);
-
-/// Returns all approximated functions. Some of them are invalid for some arguments: see [`Elementwise::is_beyond`].
-pub fn table<A: Arch, T: Lane>() -> [ApproximatedOp<T>; 12] {
-    [
-        (Scalar::Cos, Cos::apply::<A, T>),
-        (Scalar::Erf, Erf::apply::<A, T>),
-        (Scalar::Erfc, Erfc::apply::<A, T>),
-        (Scalar::Exp, Exp::apply::<A, T>),
-        (Scalar::Expm1, Expm1::apply::<A, T>),
-        (Scalar::Log, Log::apply::<A, T>),
-        (Scalar::Log1p, Log1p::apply::<A, T>),
-        (Scalar::LogSigmoid, LogSigmoid::apply::<A, T>),
-        (Scalar::Sigmoid, Sigmoid::apply::<A, T>),
-        (Scalar::Sin, Sin::apply::<A, T>),
-        (Scalar::Softplus, Softplus::apply::<A, T>),
-        (Scalar::Tanh, Tanh::apply::<A, T>),
-    ]
 }

@@ -18,7 +18,6 @@ use crate::nodes;
 use crate::pass::PassContext;
 use crate::{pipeline, pipelines};
 use bnnc_abi::ports::PortName;
-use bnnc_abi::symbols::CALLED;
 use bnnc_base::dtype::DType;
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Shape, Sizes};
@@ -225,7 +224,7 @@ impl<'a> Walk<'a> {
         let mut reached = dependents(function, names).into_iter();
         let called = reached.find_map(|value| {
             let op = op(function, value)?;
-            matches!(op.lower, Lower::Scalar(scalar) if CALLED.contains(&scalar)).then_some(op.name)
+            matches!(op.lower, Lower::Scalar(scalar) if scalar.is_called()).then_some(op.name)
         });
         Some(called.map_or(NoExactIntegral::Products, NoExactIntegral::Nonlinear))
     }

@@ -98,6 +98,14 @@ fn load(precision: Precision, bits: u64) -> f64 {
     }
 }
 
+/// Code for GPUs is made from recordings, so every function of one operand needs one.
+#[test]
+fn every_called_function_of_one_operand_is_recorded() {
+    for scalar in Scalar::called().filter(|scalar| scalar.arity() == 1) {
+        assert!(unary(scalar, Precision::F32, true).is_some(), "{}", scalar.name());
+    }
+}
+
 /// Functions that are computed in `f64` agree with their references after rounding.
 #[test]
 fn recorded_rare_functions_agree_with_the_reference() {
