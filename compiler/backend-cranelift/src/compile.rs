@@ -4,6 +4,7 @@
 use crate::access::Accesses;
 use crate::call::{callee, calls, scratch_bytes, signature};
 use crate::func::{Emitter, Source};
+use crate::machine;
 use crate::schedule::Schedule;
 use bnnc_base::dtype::Precision;
 use bnnc_base::fault::Fault;
@@ -11,13 +12,12 @@ use bnnc_loops::analysis::collapse::collapse;
 use bnnc_loops::analysis::sweep::order;
 use bnnc_loops::backend::BackendOptions;
 use bnnc_loops::ir::{Kernel, LoopProgram};
-use cranelift_codegen::Context;
 use cranelift_codegen::ir::{FuncRef, Function, Signature, types};
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 use cranelift_module::{FuncId, Linkage, Module, ModuleError};
 use std::collections::{HashMap, HashSet};
 
-/// A compiled kernel whose address is not known yet.
+/// A kernel whose address is not known yet.
 pub(crate) struct Draft {
     /// The id of the kernel's function in the module.
     pub function: FuncId,
@@ -39,20 +39,26 @@ pub(crate) fn define<M: Module>(
 ) -> Result<Vec<Draft>, Fault> {
     let known = options.symbols.iter().map(|symbol| symbol.name.as_str());
     let mut compiler = Compiler {
-        context: module.make_context(),
         module,
         functions: FunctionBuilderContext::new(),
         known: known.collect(),
         precision: program.plan.precision,
     };
     let kernels = program.kernels.iter().enumerate();
-    kernels
+    let mut drafts: Vec<Draft> = kernels
         .map(|(number, kernel)| compiler.kernel(kernel, prefix.map(|prefix| format!("{prefix}{number}"))))
-        .collect()
+        .collect::<Result<_, Fault>>()?;
+    let codes = machine::compile(module.isa(), &drafts)?;
+    for (draft, code) in drafts.iter_mut().zip(codes) {
+        module
+            .define_function_bytes(draft.function, code.alignment, &code.bytes, &code.relocations)
+            .map_err(bug)?;
+        draft.clif = code.clif;
+    }
+    Ok(drafts)
 }
 
 struct Compiler<'a, M> {
-    context: Context,
     module: &'a mut M,
     functions: FunctionBuilderContext,
     known: HashSet<&'a str>,
@@ -65,8 +71,9 @@ impl<M: Module> Compiler<'_, M> {
         let (kernel, divided) = &order(kernel);
         let schedule = &Schedule::of(kernel, self.precision);
         let accesses = &Accesses::of(kernel, &schedule.live);
-        self.context.func.signature = signature(self.module.make_signature(), &[types::I64]);
-        let callees = &self.callees(kernel, schedule)?;
+        let mut clif = Function::new();
+        clif.signature = signature(self.module.make_signature(), &[types::I64]);
+        let callees = &self.callees(&mut clif, kernel, schedule)?;
         let source = Source {
             kernel,
             factor,
@@ -76,14 +83,9 @@ impl<M: Module> Compiler<'_, M> {
             precision: self.precision,
             callees,
         };
-        let builder = FunctionBuilder::new(&mut self.context.func, &mut self.functions);
+        let builder = FunctionBuilder::new(&mut clif, &mut self.functions);
         Emitter::emit(&source, builder).finalize(self.module.target_config());
-        let function = declare(self.module, symbol.as_deref(), &self.context.func.signature).map_err(bug)?;
-        self.module
-            .define_function(function, &mut self.context)
-            .map_err(bug)?;
-        let clif = std::mem::replace(&mut self.context.func, Function::new());
-        self.module.clear_context(&mut self.context);
+        let function = declare(self.module, symbol.as_deref(), &clif.signature).map_err(bug)?;
         let scratch = scratch_bytes(schedule, self.precision);
         Ok(Draft {
             function,
@@ -94,7 +96,12 @@ impl<M: Module> Compiler<'_, M> {
     }
 
     /// Returns references to the runtime functions that a kernel calls.
-    fn callees(&mut self, kernel: &Kernel, schedule: &Schedule) -> Result<HashMap<String, FuncRef>, Fault> {
+    fn callees(
+        &mut self,
+        clif: &mut Function,
+        kernel: &Kernel,
+        schedule: &Schedule,
+    ) -> Result<HashMap<String, FuncRef>, Fault> {
         let mut callees = HashMap::new();
         for id in calls(kernel, schedule) {
             let (symbol, parameters) = callee(kernel, id, self.precision);
@@ -109,7 +116,7 @@ impl<M: Module> Compiler<'_, M> {
                 .module
                 .declare_function(&symbol, Linkage::Import, &signature)
                 .map_err(bug)?;
-            let reference = self.module.declare_func_in_func(function, &mut self.context.func);
+            let reference = self.module.declare_func_in_func(function, clif);
             callees.insert(symbol, reference);
         }
         Ok(callees)

@@ -1,6 +1,7 @@
 //! The backend `cranelift`: compiles kernels of the loop IR to machine code for the host.
 //!
-//! `compile` turns the kernels of a program into functions. `jit` places these functions in memory,
+//! `compile` turns the kernels of a program into functions, and `machine` compiles these functions
+//! on several threads. `jit` places these functions in memory,
 //! and `object` places them in an object file. In each kernel, axes are merged, and `schedule`
 //! decides where each instruction is computed. `func` emits the outer loops, and `stmt` the
 //! innermost loop. `tile` emits the innermost loop over several rows together. `sweep` emits sums
@@ -14,6 +15,7 @@ mod entry;
 mod func;
 mod isa;
 mod jit;
+mod machine;
 mod object;
 mod reduce;
 mod scalar;
