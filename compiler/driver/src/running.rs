@@ -54,15 +54,27 @@ pub(crate) fn untaken_means(program: &CheckedProgram, infers: &[InferenceBlock])
 
 /// Returns whether all parameters of the innermost layer around a mean that has parameters, or of the model, come from other inference blocks.
 fn is_network_taken(infer: &InferenceBlock, mean: &State) -> bool {
-    let own = |state: &&State| state.parameter && !state.is_running_mean;
-    let all: Vec<&State> = infer.states.iter().filter(own).collect();
-    let inside = |layer: &str| -> Vec<&State> {
-        let own = all.iter().filter(|state| path_in(layer, &state.name).is_some());
+    let all: Vec<&str> = infer.reports.iter().map(|report| &*report.name).collect();
+    let inside = |layer: &str| -> Vec<&str> {
+        let own = all.iter().filter(|site| path_in(layer, site).is_some());
         own.copied().collect()
     };
     let around = layers_of(&mean.name).map(inside).find(|own| !own.is_empty());
     let around = around.unwrap_or(all);
-    !around.is_empty() && around.iter().all(|state| state.from.is_some())
+    // The states of a family of several parameters have the names of all of them, so the parameters are those of the reports.
+    let is_of = |state: &State, site: &str| {
+        state
+            .name
+            .strip_prefix(site)
+            .is_some_and(|rest| rest.starts_with('/'))
+    };
+    let is_taken = |site: &&str| {
+        infer
+            .states
+            .iter()
+            .any(|state| state.from.is_some() && is_of(state, site))
+    };
+    !around.is_empty() && around.iter().all(is_taken)
 }
 
 /// Returns why a mean does not start from another inference block; `None` if it does.

@@ -19,7 +19,7 @@ pub struct SiteReport {
     pub is_point: bool,
     /// True if the parameter `scale` of the family is the standard deviation.
     pub has_deviation: bool,
-    /// True if the family has no parameters for correlations: its elements are uncorrelated with each other and with other parameters.
+    /// True if the elements of the family are known to be uncorrelated with each other and with other parameters.
     pub is_factorised: bool,
     /// The way in which the KL divergence of the site is computed, and the reason.
     pub kl: String,

@@ -122,6 +122,45 @@ fn means_that_are_taken_or_trained_are_not_reported() {
     assert!(!text.contains("E0325"), "{text}");
 }
 
+/// One family covers the parameter of the network and the intercept, so no state has the name of the network. Only the layer around the network
+/// takes its parameter from another training.
+#[test]
+fn a_mean_of_a_network_that_is_trained_by_a_joint_family_is_not_reported() {
+    let program = centred("").replace(
+        "model Second",
+        "dist Coupled(factor: real[n, n]) on real[n] {
+          log_density(x) = -0.5 * squared_norm(solve_lower(eye(n) + lower(factor), x)) - 0.9189385332046727 * n
+          tails          = exponential(1, 2)
+          draw           = (eye(n) + lower(factor)) @ standard_normal(n)
+          mean           = zeros(n)
+        }
+        fn lower(a: real[n, n]) -> real[n, n] {
+          position = cumsum(ones(n))
+          return if outer(ones(n), position) < outer(position, ones(n)) { a } else { 0 }
+        }
+        layer Shifted()(x: real) -> real {
+          inner = Net()
+          c ~ Normal(0, 10)
+          return c + inner(x)
+        }
+        model Second",
+    );
+    let program = program
+        .replace("net = Net()\n          mean", "net = Shifted()\n          mean")
+        .replace(
+            "Q of Second {  }",
+            "Q of Second { a, net.inner.b ~ Coupled()\n net.c = first.a }",
+        )
+        .replace("fit = map(Q, d) { epochs", "fit = vi(Q, d) { epochs");
+    assert!(
+        program.contains("Coupled()") && program.contains("net = Shifted()"),
+        "{program}"
+    );
+    let (status, text) = Folder::of(&[("d.csv", line(60, 0.5))], &program).bnnc(&["check", "program.bnn"]);
+    assert_eq!(status, Some(0), "{text}");
+    assert!(!text.contains("E0325"), "{text}");
+}
+
 mistakes! {
     a_fixed_network_without_the_mean_of_its_model: ["E0325"], [("d.csv", line(60, 0.5))],
         &centred("a = first.a\n net.* = first.body.*");

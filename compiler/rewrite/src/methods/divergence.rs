@@ -83,7 +83,7 @@ pub fn divergence(
         value: pipeline::run(&value, pipelines::BEFORE_LOWERING, context)?,
         density: value,
         states: states::states(&plans, settings.optimiser, false),
-        reports: states::reports(&plans, &per_draw.choices, &[]),
+        reports: states::reports(&plans, &per_draw.choices, &[])?,
     })
 }
 

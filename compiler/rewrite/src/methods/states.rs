@@ -1,5 +1,6 @@
 //! The tensors that an optimiser updates or keeps, and their starting values.
 
+use super::likelihood::symmetry;
 use super::plan::{SitePlan, scale_of, state_name, state_type};
 use super::plausible;
 use super::sample::moves;
@@ -9,6 +10,7 @@ use crate::kl::{KlChoice, is_point};
 use bnnc_abi::laplace::{EVIDENCE_SLOPE, PRIOR_FACTOR};
 use bnnc_abi::manifest::{Init, PriorReport, SiteReport, StartSite, State};
 use bnnc_abi::names::{layers_of, path_in};
+use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Dim, Shape};
 use bnnc_graph::dist::{Instance, Support};
 use bnnc_graph::function::{Function, Value};
@@ -203,8 +205,16 @@ pub fn optimised(plans: &[SitePlan<'_>]) -> Vec<(Arc<str>, Shape)> {
 
 /// Returns one report for each site. The report includes the sentence about the likelihood, if the
 /// site has one.
-pub fn reports(plans: &[SitePlan<'_>], choices: &[KlChoice], likelihood: &[String]) -> Vec<SiteReport> {
+///
+/// # Errors
+/// Returns the errors of [`symmetry::is_uncorrelated`].
+pub fn reports(
+    plans: &[SitePlan<'_>],
+    choices: &[KlChoice],
+    likelihood: &[String],
+) -> Result<Vec<SiteReport>, Fault> {
     let of = |(at, plan): (usize, &SitePlan<'_>)| {
+        let is_factorised = is_factorised(&plan.posterior.family)?;
         let members = &plan.posterior.members;
         let names: Vec<String> = members.iter().map(|site| format!("`{}`", site.name)).collect();
         let sites = if members.is_empty() {
@@ -224,7 +234,7 @@ pub fn reports(plans: &[SitePlan<'_>], choices: &[KlChoice], likelihood: &[Strin
             is_fixed: is_point(plan.posterior) && !moves(plan),
             is_point: is_point(plan.posterior),
             has_deviation: has_deviation(&plan.posterior.family),
-            is_factorised: is_factorised(&plan.posterior.family),
+            is_factorised,
             kl: kl.clone(),
             likelihood: likelihood.get(at).cloned().unwrap_or_default(),
             prior: match members.is_empty() {
@@ -232,16 +242,18 @@ pub fn reports(plans: &[SitePlan<'_>], choices: &[KlChoice], likelihood: &[Strin
                 false => PriorReport::of(site.support),
             },
         };
-        sites.iter().map(report).collect::<Vec<_>>()
+        Ok(sites.iter().map(report).collect::<Vec<_>>())
     };
-    plans.iter().enumerate().flat_map(of).collect()
+    let reports: Vec<Vec<SiteReport>> = plans.iter().enumerate().map(of).collect::<Result<_, Fault>>()?;
+    Ok(reports.concat())
 }
 
-/// Returns whether the elements of a family are uncorrelated. A joint family whose parameters have one number per element, such as `Radial`, scales
-/// and shifts a fixed distribution element by element. Correlations need further parameters, such as a matrix.
-fn is_factorised(family: &Instance) -> bool {
-    let mut params = family.params.iter();
-    family.elementwise || params.all(|(_, ty)| ty.shape == family.value.shape)
+/// Returns whether the elements of a family are known to be uncorrelated: the family is elementwise, or its sampler shows it.
+fn is_factorised(family: &Instance) -> Result<bool, Fault> {
+    match &family.draw {
+        Some(draw) if !family.elementwise => symmetry::is_uncorrelated(draw),
+        Some(_) | None => Ok(family.elementwise),
+    }
 }
 
 /// Returns whether the variance of a family is the square of its parameter `scale`.

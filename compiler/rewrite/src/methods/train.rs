@@ -116,7 +116,7 @@ pub fn objective(
     let sites = pipeline::step(&pipelines::SITES, context, |_| {
         Ok::<_, Fault>(predict::sites(&plans))
     })?;
-    let mut reports = states::reports(&plans, &divergence.choices, &likelihood.sentences);
+    let mut reports = states::reports(&plans, &divergence.choices, &likelihood.sentences)?;
     if !model.running.is_empty() {
         let together = "; the rows of a step share their means, so they are not independent";
         reports

@@ -396,6 +396,25 @@ fn flipout_decorrelates_examples() {
     );
 }
 
+/// Builds the draw `loc + scale * noise + direction * shared` of three elements, where one number `shared` moves all elements.
+#[test]
+fn a_shared_number_correlates_the_elements_of_a_draw() {
+    let mut b = Builder::new("draw");
+    let ty = Type::real(Shape::fixed(&[3]));
+    let [loc, scale, direction] = ["loc", "scale", "direction"].map(|name| b.param(name, ty.clone()));
+    let coordinates = crate::density::coordinates(&mut b);
+    let kind = bnnc_abi::symbols::NoiseKind::Normal;
+    let noise = b.noise(kind, "z", coordinates, &Shape::fixed(&[3]));
+    let shared = b.noise(kind, "r", coordinates, &Shape::scalar());
+    let shared = b.broadcast_to(shared, &Shape::fixed(&[3]));
+    let (own, together) = (b.mul(scale, noise), b.mul(direction, shared));
+    let centre = b.add(loc, own);
+    let value = b.add(centre, together);
+    let draw = b.finish(vec![("value".into(), value)]);
+    assert!(!symmetry::is_uncorrelated(&draw).unwrap());
+    assert_eq!(symmetry::kind(&draw).unwrap(), (true, false));
+}
+
 #[test]
 fn symmetry_and_normality_are_read_from_samplers() {
     let kind = |family: &Instance| symmetry::kind(family.draw.as_ref().unwrap()).unwrap();
@@ -424,6 +443,7 @@ fn symmetry_and_normality_are_read_from_samplers() {
     let value = b.add(loc, scaled);
     family.draw = Some(Arc::new(b.finish(vec![("value".into(), value)])));
     assert_eq!(kind(&family), (true, false));
+    assert!(symmetry::is_uncorrelated(family.draw.as_ref().unwrap()).unwrap());
     assert_eq!(
         kind(&super::library::exponential(&Shape::scalar())),
         (false, false)

@@ -26,6 +26,9 @@ pub struct SignParts {
     /// The standard deviations of the elements, if the elements are independent normal variates.
     /// `even` is then the mean of these variates.
     pub deviation: Option<Value>,
+    /// True if `even` is absent or does not depend on noise. The elements of the draw are then uncorrelated: if the sign
+    /// of one element of the noise flips, the product of two elements of `odd` becomes its negative, so its mean is zero.
+    pub is_centred: bool,
 }
 
 /// Returns the parts of the draw of `sampler` at the parameters `args`. Returns `None` if the draw
@@ -57,6 +60,7 @@ fn parts_of_simple(builder: &mut Builder, sampler: &Function, args: &[Value]) ->
         even: split.even,
         odd: odd.value,
         deviation: odd.factor.map(|(_, factor)| factor).filter(|_| !split.noisy),
+        is_centred: !split.noisy,
     })
 }
 
@@ -187,12 +191,10 @@ fn sum(builder: &mut Builder, x: Split, y: Split) -> Split {
 /// Multiplies two splits. The product of two odd parts is even, because the sign of the noise flips
 /// both parts.
 fn product(builder: &mut Builder, x: Split, y: Split) -> Split {
-    let mut result = Split {
-        noisy: x.noisy || y.noisy,
-        ..Split::default()
-    };
+    let mut result = Split::default();
     if let (Some(a), Some(b)) = (x.even, y.even) {
         result.even = Some(builder.mul(a, b));
+        result.noisy = x.noisy || y.noisy;
     }
     if let (Some(a), Some(b)) = (x.odd, y.odd) {
         let both = unsigned(builder.mul(a.value, b.value));
@@ -231,17 +233,30 @@ fn contraction(builder: &mut Builder, operands: &[Split], attrs: &[Attr]) -> Opt
     )))
 }
 
+/// Returns whether the elements of a draw are known to be uncorrelated, for all parameters of the family.
+///
+/// # Errors
+/// Returns the errors of [`simplify`].
+pub fn is_uncorrelated(sampler: &Function) -> Result<bool, Fault> {
+    Ok(at_own_parameters(sampler)?.is_some_and(|parts| parts.is_centred))
+}
+
 /// Returns two flags about the draws of a sampler. The first is true if a part of the draws flips
 /// its sign with the noise. The second is true if the draws are independent normal variates.
 ///
 /// # Errors
 /// Returns the errors of [`simplify`].
 pub fn kind(sampler: &Function) -> Result<(bool, bool), Fault> {
-    let mut scratch = Builder::new("scratch");
-    let args = nodes::params_of(&mut scratch, sampler);
-    let parts = parts(&mut scratch, sampler, &args)?;
+    let parts = at_own_parameters(sampler)?;
     Ok((
         parts.is_some(),
         parts.is_some_and(|parts| parts.deviation.is_some()),
     ))
+}
+
+/// Returns the parts of a draw in a builder of their own. The values in the result are only compared with `None`.
+fn at_own_parameters(sampler: &Function) -> Result<Option<SignParts>, Fault> {
+    let mut scratch = Builder::new("scratch");
+    let args = nodes::params_of(&mut scratch, sampler);
+    parts(&mut scratch, sampler, &args)
 }
