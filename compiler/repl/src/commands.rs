@@ -8,6 +8,7 @@ use bnnc_base::nearest::nearest;
 use bnnc_base::source::{Source, Span};
 use bnnc_driver::diagnostics::BAD_COMMAND;
 use bnnc_driver::manual::documented;
+use bnnc_hir::builtin;
 use bnnc_hir::elaborate::datum::Datum;
 use std::ops::Range;
 use std::sync::Arc;
@@ -351,6 +352,10 @@ fn type_of(session: &mut Session, line: &CommandText, reply: &mut Reply) -> Resu
     let hidden = session.environment.scope.contains_key(name);
     if let Some(item) = session.items.find(name).filter(|_| !hidden) {
         reply.result(items::header(item, &session.sources));
+        return Ok(());
+    }
+    if let Some(builtin) = builtin::lookup(name).filter(|_| !hidden) {
+        reply.result(builtin.declaration());
         return Ok(());
     }
     let checked = session.argument(line, range, reply)?;

@@ -33,14 +33,7 @@ impl Describer<'_> {
                 format!("[{}]", items.join(",\n "))
             }
             Datum::Function(Callee::Fn(id)) => self.item(&self.module.fns[*id].name),
-            Datum::Function(Callee::Builtin(builtin)) => {
-                format!(
-                    "fn {}({}): {}",
-                    builtin.name,
-                    builtin.params.join(", "),
-                    builtin.doc
-                )
-            }
+            Datum::Function(Callee::Builtin(builtin)) => builtin.declaration(),
             Datum::Tensor(_) | Datum::Static(_) => self.argument(datum),
         }
     }
