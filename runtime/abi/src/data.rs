@@ -6,51 +6,93 @@ use bnnc_base::source::Span;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// Formats of data files.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Format {
-    /// The binary files of CIFAR-10 and CIFAR-100; `.gz` is unpacked.
-    Cifar,
-    /// Comma-separated values with a header line; `.gz` is unpacked.
-    Csv,
-    /// The format of MNIST: one file of inputs and one file of targets; `.gz` files are
-    /// decompressed.
-    Idx,
-    /// A JSON object of scalars and arrays, as in the data files of Stan; `.gz` files are
-    /// decompressed.
-    Json,
-    /// NumPy arrays: one file of inputs and one file of targets.
-    Npy,
-    /// Tables in the format Apache Parquet.
-    Parquet,
-}
-
-words!(Format {
-    "cifar" => Cifar,
-    "csv" => Csv,
-    "idx" => Idx,
-    "json" => Json,
-    "npy" => Npy,
-    "parquet" => Parquet,
-});
-
-/// The entry of a format in the manual.
+/// The record of a data format.
 #[derive(Clone, Copy, Debug)]
 pub struct FormatEntry {
+    /// The contents that files of this format have.
+    pub contents: Contents,
+    /// True if inputs are first stored as one byte per number, and are converted to reals later.
+    pub keeps_bytes: bool,
     /// The source of a data item, as programs write it.
     pub source: &'static str,
-    /// The contents of the files.
+    /// The contents of the files, for the manual.
     pub doc: &'static str,
+}
+
+/// Declares the formats in alphabetical order. Each format has its word in programs and its record.
+macro_rules! formats {
+    ($($(#[$meta:meta])* $variant:ident $word:literal = $entry:expr;)*) => {
+        /// Formats of data files.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+        pub enum Format { $($(#[$meta])* $variant,)* }
+
+        words!(Format { $($word => $variant),* });
+
+        impl Format {
+            /// Returns the record of the format.
+            pub fn entry(self) -> FormatEntry {
+                match self { $(Format::$variant => $entry,)* }
+            }
+        }
+    };
+}
+
+formats! {
+    /// The binary files of CIFAR-10 and CIFAR-100; `.gz` is unpacked.
+    Cifar "cifar" = FormatEntry {
+        contents: Contents::Pair,
+        keeps_bytes: true,
+        source: "cifar(\"file\", ..)",
+        doc: "the binary files of CIFAR-10 and CIFAR-100 (the target is the fine label): images `real[3, 32, 32]`",
+    };
+    /// Comma-separated values with a header line; `.gz` is unpacked.
+    Csv "csv" = FormatEntry {
+        contents: Contents::Columns,
+        keeps_bytes: false,
+        source: "csv(\"file\", ..)",
+        doc: "a header and rows. Text columns become levels, and columns of `true` and `false` become 1 and 0. A `.gz` file is decompressed",
+    };
+    /// The format of MNIST: one file of inputs and one file of targets; `.gz` files are
+    /// decompressed.
+    Idx "idx" = FormatEntry {
+        contents: Contents::Pair,
+        keeps_bytes: true,
+        source: "idx(\"inputs\", \"targets\")",
+        doc: "the format of MNIST. A `.gz` file is decompressed",
+    };
+    /// A JSON object of scalars and arrays, as in the data files of Stan; `.gz` files are
+    /// decompressed.
+    Json "json" = FormatEntry {
+        contents: Contents::Arrays,
+        keeps_bytes: false,
+        source: "json(\"file\", ..)",
+        doc: "one object of scalars and rectangular arrays, like Stan's data",
+    };
+    /// NumPy arrays: one file of inputs and one file of targets.
+    Npy "npy" = FormatEntry {
+        contents: Contents::Pair,
+        keeps_bytes: false,
+        source: "npy(\"inputs\", \"targets\", ..)",
+        doc: "NumPy arrays, in pairs of an input file and a target file",
+    };
+    /// Tables in the format Apache Parquet.
+    Parquet "parquet" = FormatEntry {
+        contents: Contents::Columns,
+        keeps_bytes: false,
+        source: "parquet(\"file\", ..)",
+        doc: "flat columns, uncompressed or compressed with Snappy, gzip or LZ4",
+    };
 }
 
 impl Format {
     /// Returns the contents that files of this format have.
     pub fn contents(self) -> Contents {
-        match self {
-            Format::Csv | Format::Parquet => Contents::Columns,
-            Format::Json => Contents::Arrays,
-            Format::Cifar | Format::Idx | Format::Npy => Contents::Pair,
-        }
+        self.entry().contents
+    }
+
+    /// Returns whether inputs are first stored as one byte per number, and are converted to reals later.
+    pub fn keeps_bytes(self) -> bool {
+        self.entry().keeps_bytes
     }
 
     /// Returns every format, in alphabetical order.
@@ -59,48 +101,11 @@ impl Format {
         Format::WORDS.iter().filter_map(of_word)
     }
 
-    /// Returns the entry of the format in the manual.
-    pub fn entry(self) -> FormatEntry {
-        let entry = |source, doc| FormatEntry { source, doc };
-        match self {
-            Format::Csv => entry(
-                "csv(\"file\", ..)",
-                "a header and rows. Text columns become levels, and columns of `true` and `false` become 1 and 0. A `.gz` file is decompressed",
-            ),
-            Format::Parquet => entry(
-                "parquet(\"file\", ..)",
-                "flat columns, uncompressed or compressed with Snappy, gzip or LZ4",
-            ),
-            Format::Json => entry(
-                "json(\"file\", ..)",
-                "one object of scalars and rectangular arrays, like Stan's data",
-            ),
-            Format::Idx => entry(
-                "idx(\"inputs\", \"targets\")",
-                "the format of MNIST. A `.gz` file is decompressed",
-            ),
-            Format::Cifar => entry(
-                "cifar(\"file\", ..)",
-                "the binary files of CIFAR-10 and CIFAR-100 (the target is the fine label): images `real[3, 32, 32]`",
-            ),
-            Format::Npy => entry(
-                "npy(\"inputs\", \"targets\", ..)",
-                "NumPy arrays, in pairs of an input file and a target file",
-            ),
-        }
-    }
-
     /// Returns the words of the formats that hold these contents, in alphabetical order.
     pub fn with_contents(contents: Contents) -> impl Iterator<Item = &'static str> {
         Format::all()
             .filter(move |format| format.contents() == contents)
             .map(Format::word)
-    }
-
-    /// Returns whether inputs are first stored as one byte per number, and are converted to reals
-    /// later.
-    pub fn keeps_bytes(self) -> bool {
-        matches!(self, Format::Cifar | Format::Idx)
     }
 }
 

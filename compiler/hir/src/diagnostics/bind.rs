@@ -391,13 +391,20 @@ pub struct DeclaredPort<'a> {
     pub name: &'a str,
     /// The type of the elements, as the program writes it.
     pub elements: &'a str,
+    /// True if the elements are the numbers of classes, as in `index(3)`.
+    pub is_class: bool,
     /// The number of axes.
     pub axes: usize,
 }
 
 /// Reports an input or output whose declared number of axes differs from the number of axes in a row of its field.
 pub fn other_axes(span: Span, port: DeclaredPort<'_>, field: &Field, schema: &Schema) -> Diagnostic {
-    let DeclaredPort { name, elements, axes } = port;
+    let DeclaredPort {
+        name,
+        elements,
+        is_class,
+        axes,
+    } = port;
     let shape = match field.shape.is_empty() {
         true => String::new(),
         false => format!("{:?}", field.shape),
@@ -416,7 +423,7 @@ pub fn other_axes(span: Span, port: DeclaredPort<'_>, field: &Field, schema: &Sc
         field.name
     );
     let diagnostic = wrong(span, text, schema).label(format!("needs {wanted} in each row"));
-    match (elements.starts_with("index"), field.shape.as_slice()) {
+    match (is_class, field.shape.as_slice()) {
         (true, [_]) => diagnostic.help(
             "store the number of the class in each row; in Python, `labels.argmax(axis=1)` turns one-hot labels into numbers",
         ),

@@ -83,7 +83,7 @@ code!(
     UNKNOWN_FORMAT,
     "E0261",
     "an unknown data format",
-    "Data come from `cifar`, `csv`, `idx`, `json`, `npy` or `parquet` files.",
+    "A data item reads files in one of the formats that the message lists. `bnnc doc csv` describes the format `csv`, and so on.",
     "data d = cvs(\"d.csv\")",
     "data d = csv(\"d.csv\")"
 );

@@ -29,6 +29,7 @@ pub(super) fn misfit(
     let port = DeclaredPort {
         name: &binding.param.name,
         elements: &show::elem(elem, &model.locals),
+        is_class: matches!(elem, Elem::Index(_)),
         axes,
     };
     other_axes(model.locals[binding.local].span, port, field, schema)
