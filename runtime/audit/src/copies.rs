@@ -5,10 +5,9 @@ use super::columns::{different, distinct};
 use crate::diagnostics::data as codes;
 use bnnc_abi::data::{Contents, DataSpec};
 use bnnc_abi::manifest::{DataSource, InferenceBlock};
-use bnnc_base::checksum::Checksum;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_data::{Dataset, Rows};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hasher};
 
 /// With fewer rows than this, a pattern of whole numbers may be due to chance.
@@ -87,18 +86,21 @@ fn are_fewer(different: usize, expected: f64) -> bool {
     (different as f64) < 0.75 * expected
 }
 
-/// Returns one number per row, which is the same for rows with the same inputs and the same `targets`. The probability that two of a million different
-/// rows have the same number is 3e-8.
+/// Returns a number that is the same for rows with the same elements. The probability that two of a million different rows have the same number is
+/// 3e-8.
+fn key<'a>(elements: impl Iterator<Item = &'a f64>) -> u64 {
+    let mut hash = DefaultHasher::new();
+    elements.for_each(|element| hash.write_u64(element.to_bits()));
+    hash.finish()
+}
+
+/// Returns the [`key`] of each row of arrays: of its inputs and its `targets`.
 fn keys(rows: &Rows, targets: &[&[f64]]) -> Vec<u64> {
-    let key = |row: usize| {
-        let mut hash = DefaultHasher::new();
+    let of = |row: usize| {
         let targets = targets.iter().map(|target| &target[row]);
-        for value in rows.input(row).iter().chain(targets) {
-            hash.write_u64(value.to_bits());
-        }
-        hash.finish()
+        key(rows.input(row).iter().chain(targets))
     };
-    (0..rows.count).map(key).collect()
+    (0..rows.count).map(of).collect()
 }
 
 /// Returns the warnings about copies among rows that consist of columns. `reals` are the continuous targets.
@@ -136,17 +138,10 @@ fn repeated(inputs: &[Column], targets: &[&Column]) -> Option<Diagnostic> {
     (is_repeated && is_more()).then(|| codes::repeated_training_rows(rows - once, rows, None))
 }
 
-/// Returns the number of different rows in some columns. Rows are compared by checksums. The probability that two of a million different rows
-/// have the same checksum is 3e-8.
+/// Returns the number of different training rows in some columns. Rows are compared by their [`key`].
 fn kinds(columns: &[&Column], rows: usize) -> usize {
-    let key = |at: usize| {
-        let mut checksum = Checksum::default();
-        columns
-            .iter()
-            .for_each(|column| checksum.add(&column.train[at].to_bits().to_le_bytes()));
-        checksum.value()
-    };
-    different((0..rows).map(key).collect())
+    let of = |row: usize| key(columns.iter().map(|column| &column.train[row]));
+    different((0..rows).map(of).collect())
 }
 
 /// Returns a warning about test rows that equal a training row in every column. The check runs only if at least one column is continuous, which
@@ -163,15 +158,11 @@ fn copies(inputs: &[Column], targets: &[&Column], test: &Rows) -> Option<Diagnos
     if most <= kinds(&columns, rows) {
         return None;
     }
-    let key = |of: &dyn Fn(&Column) -> f64| -> Vec<u64> {
-        columns.iter().map(|column| of(column).to_bits()).collect()
-    };
-    let train: HashMap<Vec<u64>, usize> = (0..rows)
-        .map(|row| (key(&|column| column.train[row]), row))
+    let train: HashSet<u64> = (0..rows)
+        .map(|row| key(columns.iter().map(|column| &column.train[row])))
         .collect();
-    let copied: Vec<usize> = (0..test.count)
-        .filter(|row| train.contains_key(&key(&|column| column.test[*row])))
-        .collect();
+    let is_copied = |row: &usize| train.contains(&key(columns.iter().map(|column| &column.test[*row])));
+    let copied: Vec<usize> = (0..test.count).filter(is_copied).collect();
     // The probability that a row is a training row, if rows are drawn uniformly from all combinations of the values of the columns.
     let combinations: f64 = values.iter().map(|values| *values as f64).product();
     let chance = -(-(rows as f64) / combinations).exp_m1();

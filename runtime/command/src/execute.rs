@@ -12,7 +12,7 @@ use bnnc_base::source::SourceMap;
 use bnnc_core::checkpoint::{Checkpoint, Opening};
 use bnnc_core::context::Stop;
 use bnnc_core::diagnostics;
-use bnnc_core::fingerprint::{Fingerprint, files_of};
+use bnnc_core::fingerprint::Fingerprint;
 use bnnc_core::interrupt::Interrupt;
 use bnnc_run::folder;
 use bnnc_run::out::SavedRun;
@@ -22,7 +22,7 @@ use signal_hook::flag;
 use signal_hook::iterator::Signals;
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -132,9 +132,7 @@ impl Job<'_> {
             (false, false) => Opening::New,
         };
         let names = bnnc_run::out::names(self.manifest);
-        let data: Vec<PathBuf> = self.manifest.data.iter().flat_map(files_of).collect();
-        let data = data.iter().map(PathBuf::as_path);
-        folder::check_sources(folder, data.chain([&*self.origin.file]), &names)?;
+        folder::check_sources(folder, &self.manifest.data, &self.origin.file, &names)?;
         // A run that was begun with `--overwrite` is resumed. Its folder still contains the results
         // of another run. The check is therefore skipped if the run has begun.
         if how == Opening::New || (resumes && !is_begun) {

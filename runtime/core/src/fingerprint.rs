@@ -8,7 +8,7 @@ use bnnc_abi::method::declare::OptionGroup;
 use bnnc_abi::sampling::{ChainOptions, Sampling, Steps, Transition};
 use bnnc_base::checksum::Checksum;
 use bnnc_base::diagnostic::Diagnostic;
-pub use bnnc_data::file::files_of;
+use bnnc_data::file::files_of;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;

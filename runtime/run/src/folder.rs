@@ -12,6 +12,7 @@
 //! If the process ends before step 1, the old results are intact. The process may end after step 1 but before step 4. The inventory then states
 //! that the results are incomplete, and `bnnc predict` rejects the folder. The next run finds the names of all files in the inventory.
 
+use bnnc_abi::data::DataSpec;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_core::diagnostics;
 use bnnc_core::fingerprint::Fingerprint;
@@ -161,16 +162,17 @@ pub fn check_free(folder: &Path, fingerprint: &Fingerprint, names: &[String]) ->
 }
 
 /// Checks two things: the results do not replace a file that the run reads, and the run does not read earlier results in the folder. `names` are
-/// the names of the results in the folder.
+/// the names of the results in the folder. The run reads the files of `data`, and `program`.
 ///
 /// # Errors
 /// Fails with an error that names the file that the run reads.
-pub fn check_sources<'a>(
+pub fn check_sources(
     folder: &Path,
-    mut sources: impl Iterator<Item = &'a Path>,
+    data: &[DataSpec],
+    program: &Path,
     names: &[String],
 ) -> Result<(), Diagnostic> {
-    let is_replaced = |source: &&Path| {
+    let is_replaced = |source: &PathBuf| {
         let first = |path: String| {
             path.split('/')
                 .next()
@@ -178,8 +180,12 @@ pub fn check_sources<'a>(
         };
         holds(folder, source) || name_in(folder, source).is_some_and(first)
     };
+    let mut sources = data
+        .iter()
+        .flat_map(file::files_of)
+        .chain([program.to_path_buf()]);
     match sources.find(is_replaced) {
-        Some(source) => Err(diagnostics::reads_its_results(folder, source)),
+        Some(source) => Err(diagnostics::reads_its_results(folder, &source)),
         None => Ok(()),
     }
 }

@@ -3,8 +3,8 @@
 
 use super::warning;
 use bnnc_abi::laplace::{CurvatureKind, GaussianOptions, Laplace, Likelihood, Link, Structure};
-use bnnc_base::codes;
-use bnnc_base::diagnostic::Diagnostic;
+use bnnc_abi::method;
+use bnnc_base::diagnostic::{Code, Diagnostic};
 use bnnc_base::number::rounded;
 
 codes! {
@@ -46,13 +46,18 @@ pub fn milder(laplace: &Laplace) -> Option<&'static str> {
 
 /// Returns the advice to use a method that does not depend on the curvature at the maximum. Markov
 /// chains reject models with running means.
-pub fn average(laplace: &Laplace) -> &'static str {
-    match laplace.train.joins_rows {
-        true => {
-            "average over the weights by `vi` or `ensemble`, which do not use the curvature at the maximum"
-        }
-        false => "average over the weights by `nuts` or `vi`, which do not use the curvature at the maximum",
-    }
+pub fn average(laplace: &Laplace) -> String {
+    let bound = method::ALL.iter().filter(|method| method.maximises_bound());
+    let bound: Vec<String> = bound.map(|method| format!("`{}`", method.name)).collect();
+    let chains = if laplace.train.joins_rows {
+        ""
+    } else {
+        "Markov chains or "
+    };
+    format!(
+        "average over the weights by {chains}{}: the curvature at the maximum does not affect them",
+        bound.join(" or ")
+    )
 }
 
 /// A warning: the Gaussian has too small a standard deviation for a parameter. `curvature` is a
