@@ -745,7 +745,7 @@ fn gradient_estimators_of_single_rows_are_rejected() {
 /// Markov chains reject running means, and the message lists exactly the methods that compile.
 #[test]
 fn chains_are_rejected_and_all_other_methods_are_listed() {
-    for method in bnnc_abi::method::ALL {
+    for method in bnnc_abi::method::ALL.iter() {
         let target = if method.name == "vi" { "Q" } else { "M" };
         let over = if method.name == "collapsed" {
             " { over = [out] }"

@@ -243,7 +243,6 @@ fn methods() -> Kind {
         name: "method",
         things: METHODS.iter().map(thing).collect(),
         registries: &[
-            "runtime/abi/src/method/records.rs",
             "runtime/abi/src/work.rs",
             "runtime/methods/src/lib.rs",
             "compiler/driver/src/methods.rs",
@@ -285,9 +284,7 @@ fn samplers() -> Kind {
         name: "sampler",
         things: SAMPLERS.iter().map(thing).collect(),
         registries: &[
-            "runtime/abi/src/sampling.rs",
             "runtime/abi/src/sampling/samplers.rs",
-            "runtime/abi/src/method/records.rs",
             "runtime/mcmc/src/registry.rs",
         ],
         lines: 4,

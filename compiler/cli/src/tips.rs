@@ -75,7 +75,7 @@ fn has(command: &Command, option: &str) -> bool {
 /// run and for the step size of a chain.
 fn settings(word: &str) -> Vec<(String, String)> {
     let mut settings: Vec<(String, String)> = Vec::new();
-    for method in method::ALL {
+    for method in method::ALL.iter() {
         let Some(option) = method.option(word).or_else(|| method.synonym(word)) else {
             continue;
         };

@@ -107,7 +107,7 @@ fn words() -> Vec<String> {
     let mut words: Vec<String> = items
         .filter_map(|item| item.name().map(|name| name.name.to_string()))
         .collect();
-    for method in method::ALL {
+    for method in method::ALL.iter() {
         words.push(method.name.to_owned());
         words.extend(method.options.iter().map(|option| option.name.to_owned()));
     }
@@ -199,7 +199,7 @@ fn of_value(word: &str) -> Option<Documented> {
 /// Returns the descriptions of the chosen options. Methods whose options have equal descriptions share one.
 fn records(is_chosen: impl Fn(&OptionDef) -> bool) -> Vec<(String, Vec<&'static MethodDef>)> {
     let mut found: Vec<(String, Vec<&'static MethodDef>)> = Vec::new();
-    for method in method::ALL {
+    for method in method::ALL.iter() {
         for option in method.options.iter().filter(|option| is_chosen(option)) {
             let record = of_record(option);
             match found.iter_mut().find(|(known, _)| *known == record) {

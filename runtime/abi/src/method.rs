@@ -3,16 +3,15 @@
 pub mod conflict;
 pub mod declare;
 pub(crate) mod options;
-mod records;
 mod value;
 
 use crate::rate_schedule::RateSchedule;
 use crate::sampling::SamplerKind;
+pub use crate::work::ALL;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::spellings;
 use declare::OptionGroup;
 pub use options::MOST;
-pub use records::ALL;
 use serde::{Deserialize, Deserializer, de};
 
 /// The kind of value that an option takes.

@@ -12,14 +12,8 @@ use crate::method::declare::OptionGroup;
 use crate::part::{DataExtent, MethodPart};
 pub use adaptation::{Adaptation, MetricKind};
 pub use options::{ChainOptions, DiagnosedQuantities, DrawStorage, LooPolicy};
-pub use samplers::hmc::HmcOptions;
-pub use samplers::mala::MalaOptions;
-pub use samplers::nuts::NutsOptions;
-pub use samplers::penalty::{Correction, Estimator, Loss, Penalty, Proposal};
-pub use samplers::random_walk::RandomWalkOptions;
-pub use samplers::sghmc::SghmcOptions;
-pub use samplers::sgld::SgldOptions;
-pub use samplers::{EvaluationRows, SamplerKind, SamplerPart, Transition};
+pub use samplers::penalty::{Correction, Estimator, Loss, Proposal};
+pub use samplers::*;
 pub use schedule::Steps;
 use serde::{Deserialize, Serialize};
 

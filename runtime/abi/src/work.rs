@@ -1,20 +1,28 @@
-//! The part of an inference block that depends on its method: the list of methods.
+//! The part of an inference block that depends on its method: the list of methods. The record of each method is
+//! defined next to its options.
 
-use crate::collapsed::Collapsed;
-use crate::iterates::{Ensemble, Swag};
-use crate::laplace::Laplace;
+use crate::method::MethodDef;
 use crate::part::MethodPart;
-use crate::sampling::Sampling;
-use crate::training::Train;
+use crate::sampling::samplers;
+use crate::{collapsed, dropout, iterates, laplace, sampling, training, variational};
 use serde::{Deserialize, Serialize};
+use std::sync::LazyLock;
 
-/// Declares one variant of [`Work`] for each method. The variant has the name of its type.
+/// Declares one variant of [`Work`] for each kind of work, with the records of the methods that do it. The variant has
+/// the name of its type.
 macro_rules! works {
-    ($($(#[$meta:meta])* $name:ident,)+) => {
+    ($($(#[$meta:meta])* $module:ident::$name:ident = $records:expr;)+) => {
+        /// All methods, sorted by name.
+        pub static ALL: LazyLock<Vec<MethodDef>> = LazyLock::new(|| {
+            let mut all = [$( $records ),+].concat();
+            all.sort_unstable_by_key(|method: &MethodDef| method.name);
+            all
+        });
+
         /// The part of an inference block that finds a posterior.
         #[derive(Clone, Serialize, Deserialize)]
         pub enum Work {
-            $( $(#[$meta])* $name(Box<$name>), )+
+            $( $(#[$meta])* $name(Box<$module::$name>), )+
         }
 
         impl Work {
@@ -37,15 +45,15 @@ macro_rules! works {
 
 works! {
     /// Training by an optimiser.
-    Train,
+    training::Train = &[training::MAP, dropout::RECORD, variational::RECORD][..];
     /// Sampling by Markov chains.
-    Sampling,
+    sampling::Sampling = samplers::RECORDS;
     /// A Gaussian around a maximum.
-    Laplace,
+    laplace::Laplace = &[laplace::RECORD];
     /// A Gaussian over iterates.
-    Swag,
+    iterates::Swag = &[iterates::SWAG];
     /// An ensemble: several maxima.
-    Ensemble,
+    iterates::Ensemble = &[iterates::ENSEMBLE];
     /// A mixture over iterates, in which some weights are integrated over.
-    Collapsed,
+    collapsed::Collapsed = &[collapsed::RECORD];
 }

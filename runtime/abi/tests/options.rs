@@ -53,7 +53,7 @@ fn read(method: &MethodDef, given: Option<(&str, RawOption<'_>)>) -> Result<usiz
 
 #[test]
 fn defaults_of_all_options_can_be_read() {
-    for method in method::ALL {
+    for method in method::ALL.iter() {
         let options = method.options.len();
         assert_eq!(read(method, None), Ok(options), "`{}`", method.name);
     }
@@ -105,7 +105,7 @@ fn read_all(method: &MethodDef, option: &str, kind: OptionKind) {
 
 #[test]
 fn values_that_the_checker_accepts_can_be_read() {
-    for method in method::ALL {
+    for method in method::ALL.iter() {
         for option in method.options {
             read_all(method, option.name, option.kind);
         }
@@ -146,7 +146,7 @@ fn methods_change_defaults_of_groups() {
 
 #[test]
 fn synonyms_belong_to_one_option_of_a_method() {
-    for method in method::ALL {
+    for method in method::ALL.iter() {
         let mut seen: Vec<&str> = method.options.iter().map(|option| option.name).collect();
         for option in method.options {
             for word in option.synonyms {

@@ -27,7 +27,7 @@ fn tables() -> BTreeMap<String, String> {
         ("data options".to_owned(), options_of_data()),
         ("schedules".to_owned(), schedules()),
     ]);
-    for method in method::ALL {
+    for method in method::ALL.iter() {
         tables.insert(format!("options {}", method.name), options(method.options));
     }
     tables
@@ -94,7 +94,7 @@ fn tables_match_the_registries() {
 #[test]
 fn each_method_has_a_page_in_the_reference() {
     let pages = pages(&bnnc_tests::root());
-    for method in method::ALL {
+    for method in method::ALL.iter() {
         let path = format!("reference/methods/{}.md", method.name);
         let page = pages.iter().find(|page| page.path == path);
         let page = page.unwrap_or_else(|| panic!("docs/src/{path} is missing"));

@@ -14,12 +14,16 @@ use super::{Adaptation, ChainOptions, MetricKind, Steps};
 use crate::method::conflict::OptionConflict;
 use crate::method::declare::{Mismatch, OptionField, OptionGroup, OptionSource};
 use crate::method::{Finds, MethodDef, OptionDef, Takes};
-use penalty::Penalty;
 use serde::{Deserialize, Serialize};
 
 /// Declares the samplers by module, name and options.
 macro_rules! samplers {
     ($($module:ident: $name:ident($options:ident)),+ $(,)?) => {
+        $( pub use $module::$options; )+
+
+        /// The records of the samplers.
+        pub(crate) const RECORDS: &[MethodDef] = &[$( $module::RECORD ),+];
+
         /// The samplers of bnnc.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum SamplerKind {
