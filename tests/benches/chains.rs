@@ -40,7 +40,7 @@ struct Subject {
     dataset: Dataset,
     rows: usize,
     alone: Artifact,
-    abreast: Artifact,
+    lockstep: Artifact,
 }
 
 impl Subject {
@@ -52,13 +52,13 @@ impl Subject {
             .find(|infer| infer.sampling().is_some())
             .expect("an infer that samples");
         let dataset = compiled.dataset(&infer.data);
-        let [alone, abreast] = densities(path, &infer.name, &options);
+        let [alone, lockstep] = densities(path, &infer.name, &options);
         Subject {
             rows: examples(&infer.bindings, &dataset.train),
             infer: infer.clone(),
             dataset,
             alone,
-            abreast,
+            lockstep,
         }
     }
 
@@ -67,7 +67,7 @@ impl Subject {
     /// chain `first`.
     fn machine(&self, first: usize, chains: Option<usize>, threads: usize) -> Machine {
         let program = if chains.is_some() {
-            &self.abreast
+            &self.lockstep
         } else {
             &self.alone
         };
@@ -101,8 +101,8 @@ impl Subject {
     /// Returns the largest difference between an output of chains in lockstep and the same output
     /// of a single chain. The difference is divided by the largest element of the output.
     fn difference(&self, chains: usize) -> f64 {
-        let mut abreast = self.machine(0, Some(chains), 1);
-        abreast.run().unwrap();
+        let mut lockstep = self.machine(0, Some(chains), 1);
+        lockstep.run().unwrap();
         let mut worst: f64 = 0.0;
         for chain in 0..chains {
             let mut alone = self.machine(chain, None, 1);
@@ -110,7 +110,10 @@ impl Subject {
             let gradients = self.moved().iter().map(|name| format!("{name}/$gradient"));
             let outputs = gradients.chain(["$log_density".to_owned()]);
             for name in outputs.filter(|name| alone.has_port(name)) {
-                let (one, all) = (alone.read_real(&name).unwrap(), abreast.read_real(&name).unwrap());
+                let (one, all) = (
+                    alone.read_real(&name).unwrap(),
+                    lockstep.read_real(&name).unwrap(),
+                );
                 let scale = one
                     .iter()
                     .fold(f64::MIN_POSITIVE, |most, value| most.max(value.abs()));
@@ -129,7 +132,7 @@ fn densities(path: &Path, infer: &str, options: &CompileOptions) -> [Artifact; 2
     let backend = backends::lookup("cranelift").unwrap();
     compile::from_densities(path, infer, options, |compilation, elaborated, densities| {
         let sampled = ready(compilation.sampled(elaborated, densities));
-        [false, true].map(|is_abreast| ready(compilation.density_code(&sampled, is_abreast, backend)))
+        [false, true].map(|in_lockstep| ready(compilation.density_code(&sampled, in_lockstep, backend)))
     })
 }
 
@@ -193,7 +196,7 @@ fn row(path: &Path) -> String {
         cost.effort.flops,
         times.join(" | "),
         subject.difference(4),
-        subject.infer.sampling().map_or(1, |sampling| sampling.abreast),
+        subject.infer.sampling().map_or(1, |sampling| sampling.lanes),
     )
 }
 
@@ -242,7 +245,7 @@ fn main() {
         programs.extend(REGRESSIONS.map(regression));
     }
     println!(
-        "| model | dimension | rows | operations | alone | alone, two threads | 2 abreast, two threads | 2 abreast | 4 | 8 | difference | chosen |"
+        "| model | dimension | rows | operations | alone | alone, two threads | 2 in lockstep, two threads | 2 in lockstep | 4 | 8 | difference | chosen |"
     );
     println!("|---|{}", "---:|".repeat(11));
     for program in programs {

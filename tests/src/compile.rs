@@ -106,7 +106,7 @@ pub fn text(path: &Path, text: &str, options: &CompileOptions) -> Compiled {
 ///
 /// # Panics
 /// Panics if the program compiles.
-pub fn refused(path: &Path, text: &str) -> Diagnostic {
+pub fn rejected(path: &Path, text: &str) -> Diagnostic {
     match attempt(path, text, &options("cranelift", None)) {
         Err(CompileFailure::Program(found)) => match found.into_iter().next() {
             Some(first) => first,

@@ -211,7 +211,7 @@ pub fn sampled(infer: &InferenceBlock, dataset: &Dataset, states: &StateValues, 
     let sizes = Sizes::default()
         .with(Symbol::Batch, rows.min(all))
         .with(Symbol::Examples, all)
-        .with(Symbol::Draws, sampling.abreast);
+        .with(Symbol::Draws, sampling.lanes);
     let chosen: Vec<u32> = (0..rows.min(all) as u32).collect();
     let mut found = StateValues::new();
     for program in [&sampling.density, &sampling.rows] {
@@ -221,7 +221,7 @@ pub fn sampled(infer: &InferenceBlock, dataset: &Dataset, states: &StateValues, 
         for (name, values) in states {
             // All chains in lockstep get the same position.
             let copies = if machine.is_per_draw(name) {
-                sampling.abreast
+                sampling.lanes
             } else {
                 1
             };

@@ -571,7 +571,7 @@ fn subnetworks_leave_normalisation_out() {
     let sites: Vec<&str> = laplace.weights.iter().map(|weights| &*weights.site).collect();
     assert_eq!(sites, ["w", "out"]);
     let (path, text) = program("subnetwork", BODY, &infer(13));
-    assert!(compile::refused(&path, &text).message.contains("12"));
+    assert!(compile::rejected(&path, &text).message.contains("12"));
     // Without other weights, the subnetwork is chosen among those of the normalisation.
     let body = "  norm = BatchNorm()\n  y ~ Normal(sum(norm(reshape(x, 2, 1, 3))), 0.5)";
     let compiled = self::compiled("only", body, &infer(3), "cranelift");
@@ -731,14 +731,14 @@ fn results_do_not_depend_on_the_number_of_threads() {
 fn a_momentum_of_zero_is_rejected() {
     let body = BODY.replace("momentum = 0.3", "momentum = 0");
     let (path, text) = program("momentum", &body, "infer f = map(M, d)");
-    assert!(compile::refused(&path, &text).message.contains("momentum"));
+    assert!(compile::rejected(&path, &text).message.contains("momentum"));
 }
 
 #[test]
 fn gradient_estimators_of_single_rows_are_rejected() {
     for infer in ["vi(Q, d) { flipout = [w] }", "vi(Q, d) { local = [w] }"] {
         let (path, text) = program("rejected", BODY, &format!("infer f = {infer}"));
-        assert_eq!(compile::refused(&path, &text).code.id, "E0324", "{infer}");
+        assert_eq!(compile::rejected(&path, &text).code.id, "E0324", "{infer}");
     }
 }
 
@@ -761,7 +761,7 @@ fn chains_are_rejected_and_all_other_methods_are_listed() {
             compile::text(&path, &text, &compile::options("reference", Some(Precision::F64)));
             continue;
         };
-        let found = compile::refused(&path, &text);
+        let found = compile::rejected(&path, &text);
         assert_eq!(found.code.id, "E0324", "{}", method.name);
         let others = bnnc_abi::method::ALL
             .iter()

@@ -90,9 +90,8 @@ infer batches = sgld(Plane, rows) { chains = 12 }
 infer network = nuts(Network, rows) { chains = 12 }
 ";
     let compiled = compiled(&folder, &format!("{NETWORK}{PLANE}{infers}"));
-    let abreast =
-        ["two", "four", "many", "batches", "network"].map(|infer| sampling(&compiled, infer).abreast);
-    assert_eq!(abreast, [1, 2, 4, 1, 1]);
+    let lanes = ["two", "four", "many", "batches", "network"].map(|infer| sampling(&compiled, infer).lanes);
+    assert_eq!(lanes, [1, 2, 4, 1, 1]);
 }
 
 /// The outputs of a chain in lockstep equal the outputs of a single chain, except for rounding
@@ -110,7 +109,7 @@ infer many = nuts(Plane, rows) { chains = 8 }
         let mut infers = compiled.manifest.infers.iter();
         let infer = infers.find(|known| known.name == infer).unwrap();
         let sampling = infer.sampling().unwrap();
-        let places = sampling.abreast;
+        let places = sampling.lanes;
         assert_eq!(positions.len(), places);
         let sizes = Sizes::default()
             .with(Symbol::Batch, 300)
@@ -139,18 +138,18 @@ infer many = nuts(Plane, rows) { chains = 8 }
         found
     };
     let positions = [0.3, -1.2, 2.0, 0.7];
-    let abreast = outputs("many", &positions);
+    let lanes = outputs("many", &positions);
     for (place, position) in positions.iter().enumerate() {
         let alone = &outputs("one", &[*position])[0];
         let largest = alone
             .iter()
             .fold(0.0_f64, |largest, value| largest.max(value.abs()));
-        for (one, other) in alone.iter().zip(&abreast[place]) {
+        for (one, other) in alone.iter().zip(&lanes[place]) {
             assert!((one - other).abs() < 1e-12 * largest, "{one} and {other}");
         }
         let mut others = [f64::NAN, 1e200, -5.0, 0.0];
         others[place] = *position;
-        assert_eq!(outputs("many", &others)[place], abreast[place]);
+        assert_eq!(outputs("many", &others)[place], lanes[place]);
     }
 }
 

@@ -413,9 +413,9 @@ infer l = laplace(Net, rows) {{ {options} }}
         sites("named", "over = [hidden, out.b]"),
         ["hidden.w", "hidden.b", "out.b"]
     );
-    let refused = |name: &str, options: &str| match attempt(name, &text(options), csv) {
+    let rejected = |name: &str, options: &str| match attempt(name, &text(options), csv) {
         Err(CompileFailure::Program(diagnostics)) => diagnostics[0].code.id,
         other => panic!("{name}: {other:?}"),
     };
-    assert_eq!(refused("sigma", "over = [sigma]"), "E0313");
+    assert_eq!(rejected("sigma", "over = [sigma]"), "E0313");
 }

@@ -202,7 +202,7 @@ fn a_leapfrog_step_copies_once_each_way() {
     let sizes = Sizes::default()
         .with(Symbol::Batch, 8)
         .with(Symbol::Examples, 8)
-        .with(Symbol::Draws, sampling.abreast);
+        .with(Symbol::Draws, sampling.lanes);
     let plan = &sampling.density.plan;
     let places = layout(plan, &sizes).offsets;
     let bytes = |name: &str| {

@@ -204,7 +204,7 @@ infer turning = nuts(Curve, rows) { chains = 2, warmup = 20, draws = 10 }
         command.output().unwrap()
     }
 
-    fn refused(output: &Output, status: i32, why: &str) {
+    fn rejected(output: &Output, status: i32, why: &str) {
         let text = said(output);
         assert_eq!(output.status.code(), Some(status), "{text}");
         assert!(text.contains(why), "{why}: {text}");
@@ -213,7 +213,7 @@ infer turning = nuts(Curve, rows) { chains = 2, warmup = 20, draws = 10 }
     /// Checks that the output is a JSON error with this code. The error must state that the machine
     /// lacks something.
     fn lacks(output: &Output, code: &str, why: &str) {
-        refused(output, 1, why);
+        rejected(output, 1, why);
         let line: Value = serde_json::from_str(said(output).trim()).unwrap();
         assert_eq!(line["code"], code, "{line}");
     }
@@ -361,7 +361,7 @@ infer turning = nuts(Curve, rows) { chains = 2, warmup = 20, draws = 10 }
             assert!(copied.success());
             with(&stub, &other)
         };
-        refused(&run(&flipped), 2, "damaged: its checksum differs");
+        rejected(&run(&flipped), 2, "damaged: its checksum differs");
         // The bundle is complete, but the driver cannot compile its PTX.
         for artifact in built.manifest.artifacts() {
             let mut object: Object = artifact.code.object().unwrap().clone();
@@ -371,7 +371,7 @@ infer turning = nuts(Curve, rows) { chains = 2, warmup = 20, draws = 10 }
         }
         let artefact = artefact::encode(&built, features).unwrap();
         let output = run(&[runner, artefact::appended(&artefact)].concat());
-        refused(&output, 101, "CUDA_ERROR_INVALID_PTX");
+        rejected(&output, 101, "CUDA_ERROR_INVALID_PTX");
         assert!(said(&output).contains("Unknown symbol 'broken'"));
         fs::remove_dir_all(folder).unwrap();
     }

@@ -470,12 +470,12 @@ posterior Q of N { h1.*, h2.* ~ FullRankNormal() }
     let model =
         elaborate::model::elaborate(module, module.models.ids().next().unwrap(), &HashMap::new()).unwrap();
     let of = module.posteriors.ids().next().unwrap();
-    let refused = elaborate::posterior::elaborate(module, of, &model, Rest::Refused).unwrap_err();
-    assert_eq!(refused.code.id, "E0294");
+    let rejected = elaborate::posterior::elaborate(module, of, &model, Rest::Refused).unwrap_err();
+    assert_eq!(rejected.code.id, "E0294");
     assert!(
-        refused.message.contains("305300 x 305300 numbers: 373 GB"),
+        rejected.message.contains("305300 x 305300 numbers: 373 GB"),
         "{}",
-        refused.message
+        rejected.message
     );
-    assert!(refused.help[0].contains("LowRankNormal(rank = 5)"));
+    assert!(rejected.help[0].contains("LowRankNormal(rank = 5)"));
 }

@@ -67,7 +67,7 @@ fn check(items: &str, prior: &str, place: fn(f64, f64, f64) -> f64, standard: &d
         .iter()
         .find(|prior| prior.site == site.name)
         .unwrap();
-    assert!(noncentre::refusal(site, of_theta, true).is_none(), "{prior}");
+    assert!(noncentre::rejection(site, of_theta, true).is_none(), "{prior}");
     let function = in_noise(&densities);
     let z = [0.35, -1.7];
     let want: f64 = z.iter().map(|z| standard(*z)).sum();
@@ -180,10 +180,10 @@ fn sites_without_a_noise_are_rejected_with_the_reason() {
             .iter()
             .find(|prior| prior.site == site.name)
             .unwrap();
-        let refusal = noncentre::refusal(site, prior, true).unwrap();
-        assert_eq!(refusal.code.id, "E0312");
-        assert!(refusal.message.contains(why), "{theta}: {}", refusal.message);
-        assert!(refusal.help[0].contains("`theta`"), "{:?}", refusal.help);
+        let rejection = noncentre::rejection(site, prior, true).unwrap();
+        assert_eq!(rejection.code.id, "E0312");
+        assert!(rejection.message.contains(why), "{theta}: {}", rejection.message);
+        assert!(rejection.help[0].contains("`theta`"), "{:?}", rejection.help);
     }
 }
 

@@ -122,10 +122,10 @@ fn restrictions_of_unknown_mass_are_rejected() {
             "is a joint distribution",
         ),
     ] {
-        let refused = log_prior(body).unwrap_err();
+        let rejected = log_prior(body).unwrap_err();
         assert!(
-            refused.starts_with("E0290") && refused.contains(why),
-            "{body}: {refused}"
+            rejected.starts_with("E0290") && rejected.contains(why),
+            "{body}: {rejected}"
         );
     }
 }

@@ -171,7 +171,7 @@ fn times_of_a_schedule_need_a_length_in_the_same_unit() {
     let text = format!(
         "data d = csv(\"d.csv\")\n{MEAN}infer fit = map(Mean, d) {{ schedule = steps([150], 0.1) }}\n"
     );
-    let diagnostic = compiling::refused(&path("length"), &text);
+    let diagnostic = compiling::rejected(&path("length"), &text);
     assert_eq!(diagnostic.code.id, "E0614");
     assert!(diagnostic.message.contains("no length"), "{}", diagnostic.message);
 }

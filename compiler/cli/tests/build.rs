@@ -273,7 +273,7 @@ fn other_data_are_accepted_or_rejected_with_the_reason() {
     let (found, expected) = (result(&found.stdout), result(&expected.stdout));
     assert_eq!(found["infer"]["mode"]["n_test"], 25);
     assert_eq!(found, expected);
-    let refused = [
+    let rejected = [
         ("1,2,3\n", 3, ""),
         (
             &*rows("x,u,z,y", 48),
@@ -287,7 +287,7 @@ fn other_data_are_accepted_or_rejected_with_the_reason() {
             "numbers are needed",
         ),
     ];
-    for (text, status, reason) in refused {
+    for (text, status, reason) in rejected {
         let (found, word) = with(text);
         if text.contains("x,z,w") {
             // This program names its target, so the target can be any column.
@@ -342,7 +342,7 @@ fn options_of_the_compiler_are_fixed_at_the_build() {
 }
 
 /// A program with two tables, and with inferences that have numerical options of every kind.
-const STEERED: &str = "
+const ADJUSTABLE: &str = "
 data others = csv(\"others.csv\") { target = y }
 posterior Q of Curve {
   hidden.*, last.* ~ Normal(scale = 0.1)
@@ -362,8 +362,8 @@ infer apart   = map(Curve, others) { epochs = 3 }
 compare mode, around, apart by log_likelihood
 ";
 
-fn steered(name: &str) -> PathBuf {
-    let folder = with_program(name, STEERED);
+fn adjustable(name: &str) -> PathBuf {
+    let folder = with_program(name, ADJUSTABLE);
     fs::write(folder.join("others.csv"), rows("x,z,y", 30)).unwrap();
     folder
 }
@@ -384,7 +384,7 @@ fn both(folder: &Path, executable: &Path, words: &[&str]) -> [Value; 2] {
 #[test]
 #[cfg_attr(not(feature = "collapsed"), ignore = "needs the feature `collapsed`")]
 fn runtime_options_are_set_when_an_executable_starts() {
-    let folder = steered("steered");
+    let folder = adjustable("adjustable");
     let settings = [
         "varied.epochs=7",
         "varied.batch=16",
@@ -528,7 +528,7 @@ const UNSETTABLE: &[(&str, &str, &str, bool)] = &[
 #[test]
 #[cfg_attr(not(feature = "collapsed"), ignore = "needs the feature `collapsed`")]
 fn options_that_cannot_be_set_are_rejected_with_the_reason() {
-    let folder = steered("unset");
+    let folder = adjustable("unset");
     let executable = built(&folder, "curve", &["--no-linker"]);
     let program = folder.join("curve.bnn");
     for &(setting, code, reason, is_shared) in UNSETTABLE {
@@ -559,7 +559,7 @@ fn options_that_cannot_be_set_are_rejected_with_the_reason() {
 #[test]
 #[cfg_attr(not(feature = "collapsed"), ignore = "needs the feature `collapsed`")]
 fn chosen_inferences_run_with_those_that_they_need() {
-    let folder = steered("only");
+    let folder = adjustable("only");
     for way in ways() {
         let executable = built(&folder, "curve", way);
         for (words, names) in [
@@ -794,7 +794,7 @@ fn an_executable_does_not_replace_rows_that_a_pattern_matches() {
 
 /// A case of the test: the arguments, the environment, the code of the diagnostic, and the exit
 /// status.
-type Refused<'a> = (&'a [&'a str], &'a [(&'a str, &'a str)], &'a str, u8);
+type Rejection<'a> = (&'a [&'a str], &'a [(&'a str, &'a str)], &'a str, u8);
 
 #[test]
 fn failed_builds_report_the_reason_and_leave_no_file() {
@@ -803,7 +803,7 @@ fn failed_builds_report_the_reason_and_leave_no_file() {
     let (out, at) = (out.to_str().unwrap(), folder.to_str().unwrap());
     let program = folder.join("curve.bnn");
     let rows = folder.join("rows.csv");
-    let cases: [Refused<'_>; 13] = [
+    let cases: [Rejection<'_>; 13] = [
         (&["-o", out], &[("PATH", "")], "E0634", 2),
         (&["-o", out], &[("CC", "no-such-compiler -m64")], "E0634", 2),
         (&["-o", out], &[("CC", "false")], "E0636", 2),

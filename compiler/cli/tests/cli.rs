@@ -60,7 +60,7 @@ fn mean(expression: &str) -> String {
 }
 
 #[track_caller]
-fn refused(output: &Output, status: i32, code: &str, fragment: &str) {
+fn rejected(output: &Output, status: i32, code: &str, fragment: &str) {
     assert_eq!(output.status, status, "{}", output.stderr);
     assert!(
         output.stderr.contains(&format!("[{code}]")),
@@ -97,27 +97,27 @@ fn zero_or_huge_sizes_are_rejected_at_their_span() {
             "epochs = 1",
         )
     };
-    refused(
+    rejected(
         &bnnc("size0", "run", &sized("0"), &[]),
         1,
         "E0290",
         "`h.w` has no elements: its shape is [0, 2]",
     );
     let absurd = bnnc("size1", "run", &sized("9000000000000000000"), &[]);
-    refused(
+    rejected(
         &absurd,
         1,
         "E0290",
         "has an axis of more than 2147483647 elements",
     );
-    refused(
+    rejected(
         &bnnc("size2", "run", &sized("2000000000"), &[]),
         1,
         "E0502",
         "of memory",
     );
     let negative = bnnc("size3", "run", &sized("-3"), &[]);
-    refused(
+    rejected(
         &negative,
         1,
         "E0290",
@@ -129,16 +129,16 @@ fn zero_or_huge_sizes_are_rejected_at_their_span() {
 #[test]
 fn positions_outside_an_axis_are_rejected() {
     let at = bnnc("at", "run", &mean("x[7]"), &[]);
-    refused(&at, 1, "E0290", "position 7 is outside an axis of size 2");
+    rejected(&at, 1, "E0290", "position 7 is outside an axis of size 2");
     let counted = bnnc("counted", "run", &mean("sum(x[i] for i in 0..9)"), &[]);
-    refused(
+    rejected(
         &counted,
         1,
         "E0290",
         "this position takes values from 0 to 8, but 8 is outside an axis of size 2",
     );
     let lag = bnnc("lag", "run", &mean("sum(x[i - 1] for i in 0..2)"), &[]);
-    refused(
+    rejected(
         &lag,
         1,
         "E0290",
@@ -154,7 +154,7 @@ fn positions_outside_an_axis_are_rejected() {
 
 #[test]
 fn empty_or_huge_ranges_are_rejected() {
-    refused(
+    rejected(
         &bnnc("empty", "run", &mean("sum(x[i] for i in 1..1)"), &[]),
         1,
         "E0290",
@@ -166,13 +166,13 @@ fn empty_or_huge_ranges_are_rejected() {
         &mean("sum(x[0] * i for i in 0..1000000000000)"),
         &[],
     );
-    refused(&endless, 1, "E0290", "has more than 16777216 positions");
+    rejected(&endless, 1, "E0290", "has more than 16777216 positions");
     let layers = program(
         "  h = [Dense(2) for l in 0..100000000]\n  y ~ Normal(h[0](x)[0], 1)",
         "  h.* ~ Normal()",
         "epochs = 1",
     );
-    refused(
+    rejected(
         &bnnc("layers", "run", &layers, &[]),
         1,
         "E0290",
@@ -194,7 +194,7 @@ fn windows_larger_than_their_input_are_rejected() {
         &image("Conv(1, 2, 1)", "c(reshape(x, 1, 1, length(x)))"),
         &[],
     );
-    refused(
+    rejected(
         &wide,
         1,
         "E0227",
@@ -206,7 +206,7 @@ fn windows_larger_than_their_input_are_rejected() {
         &image("Conv(1, 1, 1, stride = 0)", "c(reshape(x, 1, 1, length(x)))"),
         &[],
     );
-    refused(
+    rejected(
         &still,
         1,
         "E0214",
@@ -225,7 +225,7 @@ fn exponentially_many_calls_are_rejected() {
         "fn f0(x: real) -> real {{ return x }}\n{functions}{}",
         mean("f30(x[0])").replace("use layers::Dense\n", "")
     );
-    refused(
+    rejected(
         &bnnc("calls", "run", &program, &[]),
         1,
         "E0290",
@@ -268,7 +268,7 @@ fn family_ranks_must_be_positive_integers() {
         .unwrap_or_default()
         .to_owned()
         + "infer f = map(M, d) { epochs = 1 }\nposterior Q of M { h.w = f.h.b\n h.b ~ Normal()\n s = f.s }\ninfer g = vi(Q, d) { epochs = 1 }\n";
-    refused(
+    rejected(
         &bnnc("taken", "run", &taken, &[]),
         1,
         "E0290",
@@ -282,7 +282,7 @@ fn priors_are_truncated_if_they_have_a_cdf() {
     accepted(&bnnc("truncated", "run", &prior("Normal(0, 1)"), &[]));
     accepted(&bnnc("student", "run", &prior("StudentT(3, 0, 1)"), &[]));
     accepted(&bnnc("flat", "run", &prior("Flat"), &[]));
-    refused(
+    rejected(
         &bnnc("no_cdf", "run", &prior("Horseshoe(0, 1)"), &[]),
         1,
         "E0290",
@@ -328,79 +328,79 @@ fn values_of_set_are_parsed_as_in_an_option_block() {
 #[test]
 fn invalid_options_are_rejected_with_their_codes() {
     let run = |name: &str, options: &[&str]| bnnc(name, "run", &network("epochs = 1"), options);
-    refused(
+    rejected(
         &run("set", &["--set", "f.nope=1"]),
         2,
         "E0257",
         "`vi` has no option `nope`",
     );
-    refused(
+    rejected(
         &run("set_item", &["--set", "g.epochs=1"]),
         2,
         "E0260",
         "no inference or data item `g`",
     );
-    refused(
+    rejected(
         &run("set_form", &["--set", "f.epochs"]),
         2,
         "E0601",
         "is not `ITEM.KEY=VALUE`",
     );
-    refused(
+    rejected(
         &run("set_value", &["--set", "f.epochs=(("]),
         2,
         "E0106",
         "never closed",
     );
-    refused(
+    rejected(
         &run("data", &["--data", "q=d.csv"]),
         2,
         "E0260",
         "no data item `q`",
     );
-    refused(
+    rejected(
         &run("data_form", &["--data", "q"]),
         2,
         "E0601",
         "is not `NAME=PATH`",
     );
-    refused(
+    rejected(
         &run("data_file", &["--data", "d=nope.csv"]),
         3,
         "E0401",
         "does not exist",
     );
-    refused(
+    rejected(
         &run("only", &["--only", "fitt"]),
         2,
         "E0603",
         "`fitt` is not an inference",
     );
-    refused(
+    rejected(
         &run("backend", &["--backend", "abacus"]),
         2,
         "E0602",
         "no backend `abacus`",
     );
-    refused(
+    rejected(
         &run("without", &["--without", "nope"]),
         2,
         "E0608",
         "no rewrite `nope`",
     );
-    refused(
+    rejected(
         &run("memory", &["--max-memory", "4K"]),
         1,
         "E0502",
         "the limit is 4.0 KiB",
     );
-    refused(
+    rejected(
         &run("size", &["--max-memory", "lots"]),
         2,
         "E0601",
         "is not a size",
     );
-    refused(&run("out", &["--out", "/dev/null/x"]), 3, "E0503", "cannot write");
+    rejected(&run("out", &["--out", "/dev/null/x"]), 3, "E0503", "cannot write");
     assert_eq!(run("precision", &["--precision", "f16"]).status, 2);
     assert_eq!(run("seed", &["--seed", "-1"]).status, 2);
     assert_eq!(support::run(["frobnicate"]).status, 2);
@@ -416,7 +416,7 @@ fn too_many_draws_for_the_memory_are_rejected_before_the_run() {
         &network("epochs = 1, samples = 100000000000"),
         &[],
     );
-    refused(&output, 1, "E0502", "of memory");
+    rejected(&output, 1, "E0502", "of memory");
 }
 
 #[test]
@@ -430,7 +430,7 @@ fn targets_that_are_not_real_are_not_standardised() {
         .replace("  s: positive ~ HalfNormal(1)\n", "")
         .replace("y ~ Normal(h(x)[0], s)", "v ~ Bernoulli(logit = h(x)[0])")
         .replace("  s ~ LogNormal(loc = -1, scale = 0.1)", "");
-    refused(
+    rejected(
         &bnnc("standardised", "run", &program, &[]),
         1,
         "E0292",
@@ -443,7 +443,7 @@ fn targets_that_are_not_real_are_not_standardised() {
 fn patience_needs_validation_rows() {
     let program = network("epochs = 1, patience = 3");
     let message = "`patience` needs validation rows, but `d` does not hold out any";
-    refused(&bnnc("patience", "run", &program, &[]), 1, "E0609", message);
+    rejected(&bnnc("patience", "run", &program, &[]), 1, "E0609", message);
     let watched = ["--set", "d.validation=0.2"];
     accepted(&bnnc("watched", "run", &program, &watched));
 }
@@ -466,7 +466,7 @@ fn a_series_is_one_example() {
     folder("flat_series", &[("series.json", "{\"y\": [1, 2, 1.5, 3]}")]);
     accepted(&bnnc("flat_series", "run", SERIES, &[]));
     let early = bnnc("flat_series", "run", &SERIES.replace("1..T", "0..T"), &[]);
-    refused(&early, 1, "E0290", "this position takes values from -1 to 2");
+    rejected(&early, 1, "E0290", "this position takes values from -1 to 2");
 }
 
 #[test]
@@ -485,7 +485,7 @@ fn malformed_data_files_are_reported_with_their_place() {
         let file = format!("m_{at}.csv");
         let folder = folder("files", &[(file.as_str(), text)]);
         let data = format!("d={}", folder.join(&file).display());
-        refused(
+        rejected(
             &bnnc("files", "run", &network("epochs = 1"), &["--data", &data]),
             3,
             code,
@@ -499,35 +499,35 @@ fn malformed_data_files_are_reported_with_their_place() {
         &network("epochs = 1"),
         &["--data", &format!("d={}", text.display())],
     );
-    refused(&output, 1, "E0291", "text cannot be an element of a vector: `b`");
+    rejected(&output, 1, "E0291", "text cannot be an element of a vector: `b`");
 }
 
 #[test]
 fn texts_that_are_not_programs_are_rejected() {
     let check = |name: &str, text: &str| bnnc(name, "check", text, &[]);
     let brackets = check("brackets", &"(".repeat(1_000_000));
-    refused(&brackets, 1, "E0111", "more than 200 levels deep");
+    rejected(&brackets, 1, "E0111", "more than 200 levels deep");
     assert!(brackets.stderr.len() < 2000, "long lines are not shown");
-    refused(
+    rejected(
         &check("minus", &format!("const a = {}1", "-".repeat(100_000))),
         1,
         "E0111",
         "nests more than 500 operations",
     );
-    refused(
+    rejected(
         &check("emoji", "const a = 😀"),
         1,
         "E0101",
         "unexpected character `😀`",
     );
-    refused(&check("quote", "const a = \"é😀"), 1, "E0102", "no closing quote");
-    refused(
+    rejected(&check("quote", "const a = \"é😀"), 1, "E0102", "no closing quote");
+    rejected(
         &check("end", "model M(x: real) -> y: real { y ~ Normal(x, 1)"),
         1,
         "E0106",
         "never closed",
     );
-    refused(&check("number", "const a = 1e999999"), 1, "E0104", "too large");
+    rejected(&check("number", "const a = 1e999999"), 1, "E0104", "too large");
     accepted(&check("nothing", ""));
     accepted(&check("mark", "\u{feff}const a = 1\n"));
     assert_eq!(
@@ -554,7 +554,7 @@ fn predictions_of_several_inferences_need_a_choice() {
         arguments.extend(more);
         support::run(&arguments)
     };
-    refused(&predict(&[]), 2, "E0617", "results of 2 inferences: `f`, `g`");
+    rejected(&predict(&[]), 2, "E0617", "results of 2 inferences: `f`, `g`");
     let one = predict(&["--infer", "g"]);
     accepted(&one);
     assert!(one.stdout.starts_with("row,q05,q50,q95\n2,"), "{}", one.stdout);
@@ -615,22 +615,22 @@ fn new_rows_are_predicted_by_column_names() {
     // The first row of both predictions is equal, because columns are matched by name, not by
     // position.
     assert_eq!(plain.stdout.lines().nth(1), with_target.stdout.lines().nth(1));
-    refused(&predict("few.csv", &[]), 3, "E0419", "there is no column `b`");
-    refused(&predict("nope.csv", &[]), 3, "E0401", "does not exist");
+    rejected(&predict("few.csv", &[]), 3, "E0419", "there is no column `b`");
+    rejected(&predict("nope.csv", &[]), 3, "E0401", "does not exist");
     let far = predict("far.csv", &[]);
-    refused(&far, 3, "E0409", "too large for");
+    rejected(&far, 3, "E0409", "too large for");
     assert!(
         far.stderr.contains("far.csv:3") && far.stderr.contains("column `a`"),
         "{}",
         far.stderr
     );
-    refused(
+    rejected(
         &predict("new.csv", &["--infer", "g"]),
         2,
         "E0603",
         "`g` is not an inference of this program",
     );
-    refused(
+    rejected(
         &support::run(["predict", "/dev", "--data", "x"]),
         3,
         "E0504",

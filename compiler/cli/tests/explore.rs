@@ -315,7 +315,7 @@ fn the_page_shows_why_a_divergence_is_infinite() {
     let server = Server::start();
     let mut page = Browser::start(&program, "infinite");
     page.open(&address(&server, "Gamma(2,1)", "Beta(1,1)"));
-    page.wait("document.body.dataset.state === 'refused'");
+    page.wait("document.body.dataset.state === 'rejected'");
     let told = page.text("#told");
     assert!(told.contains("error[E03") && told.contains("infinite"), "{told}");
     assert_eq!(
@@ -331,7 +331,7 @@ fn the_page_shows_why_a_divergence_is_infinite() {
     page.wait(DONE);
     assert_eq!(page.text("#exact"), format!("{NORMAL:.8}"));
     assert_eq!(
-        page.evaluate("document.querySelector('#refusal').hidden"),
+        page.evaluate("document.querySelector('#rejection').hidden"),
         serde_json::json!(true)
     );
     assert_eq!(page.complaints, Vec::<String>::new());

@@ -42,7 +42,7 @@ fn announced(output: &Output, sentences: &[(&str, &str)]) {
 }
 
 #[track_caller]
-fn refused(output: &Output, code: &str, fragment: &str) {
+fn rejected(output: &Output, code: &str, fragment: &str) {
     assert_eq!(output.status, 1, "{}", output.stdout);
     assert!(output.stderr.contains(&format!("[{code}]")), "{}", output.stderr);
     assert!(output.stderr.contains(fragment), "{}", output.stderr);
@@ -92,7 +92,7 @@ fn estimators_are_chosen_by_names_of_layers_and_sites() {
 #[test]
 fn unknown_layers_and_unsupported_likelihoods_are_rejected() {
     let unknown = check("unknown", "real", NORMAL, WEIGHTS, "local = [hh]");
-    refused(&unknown, "E0320", "did you mean `h`?");
+    rejected(&unknown, "E0320", "did you mean `h`?");
     let student = check(
         "student",
         "real",
@@ -100,7 +100,7 @@ fn unknown_layers_and_unsupported_likelihoods_are_rejected() {
         WEIGHTS,
         "integrate = [o]",
     );
-    refused(
+    rejected(
         &student,
         "E0321",
         "not a polynomial in the outputs, because it applies `log1p`",
@@ -112,7 +112,7 @@ fn unknown_layers_and_unsupported_likelihoods_are_rejected() {
         WEIGHTS,
         "integrate = [o]",
     );
-    refused(&classes, "E0321", "because it applies `log_softmax`");
+    rejected(&classes, "E0321", "because it applies `log_softmax`");
     let laplace = check(
         "laplace",
         "real",
@@ -120,19 +120,19 @@ fn unknown_layers_and_unsupported_likelihoods_are_rejected() {
         "  h.*, o.* ~ Laplace(scale = 0.1)",
         "local = [h]",
     );
-    refused(
+    rejected(
         &laplace,
         "E0321",
         "a draw of `Laplace` are not independent normal variates",
     );
     let joint = "  h.* ~ LowRankNormal(rank = 1)\n  o.* ~ Normal()";
-    refused(
+    rejected(
         &check("joint", "real", NORMAL, joint, "flipout = [h]"),
         "E0321",
         "is not possible for",
     );
     let bare = check("bare", "real", NORMAL, WEIGHTS, "local = h");
-    refused(
+    rejected(
         &bare,
         "E0258",
         "`local` must be names in brackets, such as `[theta, hidden.w]`",

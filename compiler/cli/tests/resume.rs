@@ -593,7 +593,7 @@ fn only_the_same_run_is_continued() {
     let first = only("--resume", &[]);
     assert_eq!(first.status, 0, "{}", first.stderr);
     assert!(first.stderr.contains("E0513"), "{}", first.stderr);
-    let refused = |output: Output, why: &str| {
+    let rejected = |output: Output, why: &str| {
         assert_eq!(output.status, 2, "{}", output.stderr);
         assert!(
             output.stderr.contains("E0511") && output.stderr.contains(why),
@@ -601,32 +601,32 @@ fn only_the_same_run_is_continued() {
             output.stderr
         );
     };
-    refused(
+    rejected(
         only("--resume", &["--seed", "3"]),
         "the seed: 0 in the earlier run, 3 now",
     );
-    refused(
+    rejected(
         only("--resume", &["--backend", "reference"]),
         "the backend: cranelift in the earlier run, reference now",
     );
-    refused(
+    rejected(
         only("--resume", &["--precision", "f32"]),
         "the inference `turning`: nuts in f64 in the earlier run, nuts in f32 now",
     );
-    refused(
+    rejected(
         only("--resume", &["--set", "turning.max_depth=5"]),
         "`--set turning.max_depth`: not given in the earlier run, 5 now",
     );
     let rows = fs::read_to_string(workshop.join("rows.csv")).unwrap();
     fs::write(workshop.join("rows.csv"), rows.replacen("0.", "0.1", 1)).unwrap();
-    refused(only("--resume", &[]), "`rows.csv` of `rows` has changed");
+    rejected(only("--resume", &[]), "`rows.csv` of `rows` has changed");
     fs::write(workshop.join("rows.csv"), &rows).unwrap();
     fs::write(
         workshop.join("line.bnn"),
         PROGRAM.replace("Normal(0, 1)", "Normal(0, 2)"),
     )
     .unwrap();
-    refused(only("--resume", &[]), "the program has changed");
+    rejected(only("--resume", &[]), "the program has changed");
     fs::write(workshop.join("line.bnn"), PROGRAM).unwrap();
     assert_eq!(only("--resume", &[]).status, 0);
     assert_eq!(only("--resume", &["--out", "elsewhere"]).status, 2);

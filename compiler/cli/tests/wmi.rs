@@ -236,13 +236,13 @@ fn help_is_readable() {
 
 #[test]
 fn invalid_problems_are_rejected_with_their_codes() {
-    let refused = |output: Output, code: &str, status: i32| {
+    let rejected = |output: Output, code: &str, status: i32| {
         assert!(output.stderr.contains(&format!("error[{code}]")), "{output:?}");
         assert_eq!(output.status, status, "{output:?}");
     };
-    refused(solve("broken", "{\"reals\": [", &[]), "E0701", 1);
-    refused(solve("senseless", "{\"formula\": \"z\"}", &[]), "E0702", 1);
-    refused(
+    rejected(solve("broken", "{\"reals\": [", &[]), "E0701", 1);
+    rejected(solve("senseless", "{\"formula\": \"z\"}", &[]), "E0702", 1);
+    rejected(
         solve(
             "product",
             "(declare-fun x () Real)\n(assert (<= (* x x) 1.0))",
@@ -251,17 +251,17 @@ fn invalid_problems_are_rejected_with_their_codes() {
         "E0703",
         1,
     );
-    refused(
+    rejected(
         solve("large", &instance(SQUARE, r#"["^", "x", "9999"]"#), &[]),
         "E0704",
         1,
     );
-    refused(
+    rejected(
         solve("unbounded", &instance(r#"["x", "0", null]"#, "\"1\""), &[]),
         "E0705",
         1,
     );
-    refused(
+    rejected(
         solve("given-up", &instance(SQUARE, "\"x\""), &["--max-regions", "0"]),
         "E0706",
         1,
@@ -269,8 +269,8 @@ fn invalid_problems_are_rejected_with_their_codes() {
     let dense = r#"{"reals": [["x", "0", "1"], ["y", "0", "1"], ["z", "0", "1"]],
         "formula": ["and", ["<=", ["+", "x", "y", "z"], "1"],
                            ["<=", ["+", ["*", "3", "x"], ["*", "-1", "y"], "z"], "1"]], "weight": "x"}"#;
-    refused(solve("few-steps", dense, &["--max-steps", "0"]), "E0706", 1);
-    refused(solve("no-time", dense, &["--max-seconds", "0"]), "E0706", 1);
+    rejected(solve("few-steps", dense, &["--max-steps", "0"]), "E0706", 1);
+    rejected(solve("no-time", dense, &["--max-seconds", "0"]), "E0706", 1);
     assert_eq!(
         solve(
             "some-time",
@@ -282,7 +282,7 @@ fn invalid_problems_are_rejected_with_their_codes() {
     );
     let usage = solve("never", dense, &["--max-seconds", "-1"]);
     assert_eq!(usage.status, 2, "{usage:?}");
-    refused(run(["wmi", "nowhere.json"]), "E0605", 3);
+    rejected(run(["wmi", "nowhere.json"]), "E0605", 3);
     let usage = solve("usage", &instance(SQUARE, "\"x\""), &["--tolerance", "-1"]);
     assert_eq!(usage.status, 2, "{usage:?}");
 }

@@ -162,7 +162,7 @@ impl Applied<'_> {
         });
         let written = |metric: &metrics::MetricDef| match metric.basis.is_joint() {
             true => ticked(metric.written),
-            false => ticked(&self.infer.said_of(output, metric.written)),
+            false => ticked(&self.infer.quantity_name(output, metric.written)),
         };
         let others: Vec<String> = others.map(written).collect();
         Some((why, format!("its metrics are {}", others.join(", "))))

@@ -14,7 +14,7 @@ use bnnc_abi::laplace;
 use bnnc_abi::manifest::{InferenceBlock, OptimiserChoice, Training};
 use bnnc_abi::method::Takes;
 use bnnc_abi::method::declare::OptionGroup;
-use bnnc_abi::steering::watches;
+use bnnc_abi::run_options::check_patience;
 use bnnc_abi::variational::ViOptions;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::fault::Fault;
@@ -93,7 +93,7 @@ impl<'a> Compilation<'a> {
         };
         let spec = &self.program.module.datas[self.item.data].spec;
         let patience = self.options_of::<Training>()?.patience;
-        let Err(refusal) = watches(patience, schema.validation, &spec.name) else {
+        let Err(refusal) = check_patience(patience, schema.validation, &spec.name) else {
             return Ok(());
         };
         let diagnostic = Diagnostic::error(&diagnostics::NO_VALIDATION, option.span, refusal.message)
@@ -293,7 +293,7 @@ impl<'a> Compilation<'a> {
             cost: programs.cost,
             compile_seconds: clock.elapsed().as_secs_f64(),
         };
-        infer.check(schema).map_err(|refusal| self.refused(&refusal))?;
+        infer.check(schema).map_err(|found| self.conflict(&found))?;
         Ok(infer)
     }
 }

@@ -21,7 +21,7 @@ fn question(posterior: &str, prior: &str) -> Question {
     }
 }
 
-fn refused(text: &str, role: DistributionRole) -> String {
+fn rejected(text: &str, role: DistributionRole) -> String {
     ChosenDistribution::read(text, role, &all())
         .expect_err("it is refused")
         .to_string()
@@ -110,21 +110,22 @@ fn texts_that_are_not_library_distributions_are_rejected() {
         "Nobody(1)",
         "f.g(1)",
     ] {
-        assert!(!refused(text, DistributionRole::Prior).is_empty(), "{text}");
+        assert!(!rejected(text, DistributionRole::Prior).is_empty(), "{text}");
     }
-    assert!(refused("Normal(wide = 1)", DistributionRole::Prior).contains("loc, scale"));
-    assert!(refused("Normal(0, 1, 2)", DistributionRole::Prior).contains("loc, scale"));
-    assert!(refused("Normal(0, -1)", DistributionRole::Prior).contains("`scale: positive` cannot be -1"));
-    assert!(!refused("Normal(0, 1e999)", DistributionRole::Prior).is_empty());
-    assert!(refused("Normal(0, fixed(1))", DistributionRole::Prior).contains("must be a number"));
+    assert!(rejected("Normal(wide = 1)", DistributionRole::Prior).contains("loc, scale"));
+    assert!(rejected("Normal(0, 1, 2)", DistributionRole::Prior).contains("loc, scale"));
+    assert!(rejected("Normal(0, -1)", DistributionRole::Prior).contains("`scale: positive` cannot be -1"));
+    assert!(!rejected("Normal(0, 1e999)", DistributionRole::Prior).is_empty());
+    assert!(rejected("Normal(0, fixed(1))", DistributionRole::Prior).contains("must be a number"));
     assert!(
-        refused("Mixture(0.5, Normal(0, 1), 3)", DistributionRole::Prior).contains("expected a distribution")
+        rejected("Mixture(0.5, Normal(0, 1), 3)", DistributionRole::Prior)
+            .contains("expected a distribution")
     );
-    assert!(refused("Mixture()", DistributionRole::Posterior).contains("no posterior family"));
+    assert!(rejected("Mixture()", DistributionRole::Posterior).contains("no posterior family"));
     let deep = "Mixture(0.5, Mixture(0.5, Mixture(0.5, Mixture(), Normal()), Normal()), Normal())";
-    assert!(refused(deep, DistributionRole::Prior).contains("there is no prior"));
+    assert!(rejected(deep, DistributionRole::Prior).contains("there is no prior"));
     assert!(
-        refused(&format!("Normal({})", "0".repeat(2000)), DistributionRole::Prior).contains("characters")
+        rejected(&format!("Normal({})", "0".repeat(2000)), DistributionRole::Prior).contains("characters")
     );
 }
 

@@ -129,8 +129,8 @@ fn extra_operands_are_rejected_in_sentences() {
     each_example(|op, example, context| {
         let mut types = operand_types(example);
         types.push(Type::real(bnnc_base::shape::Shape::fixed(&[7, 7, 7, 7])));
-        let refused = op.check_call(&types.iter().collect::<Vec<_>>(), &example.attrs);
-        let why = refused.expect_err(context).to_string();
+        let rejected = op.check_call(&types.iter().collect::<Vec<_>>(), &example.attrs);
+        let why = rejected.expect_err(context).to_string();
         assert!(
             why.starts_with("expected") && why.contains("found"),
             "{context}: {why}"

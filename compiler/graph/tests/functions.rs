@@ -49,7 +49,7 @@ fn symbolic_sizes_are_set_at_evaluation() {
     assert_eq!(results[1].data, [5.0, 25.0, 61.0]);
 }
 
-fn refusal(text: &str) -> String {
+fn rejection(text: &str) -> String {
     parse(text).expect_err("it is wrong").to_string()
 }
 
@@ -57,18 +57,18 @@ fn refusal(text: &str) -> String {
 fn wrong_text_is_rejected_with_its_line() {
     let with = |line: &str| format!("fn f(%0 x: real[4]) -> (y: %1) {{\n  {line}\n}}");
     assert_eq!(
-        refusal(&with("%1 = sofplus %0 : real[4]")),
+        rejection(&with("%1 = sofplus %0 : real[4]")),
         "line 2: expected an op (`softplus` is one), found `sofplus`"
     );
-    assert!(refusal(&with("%1 = exp %0 : real[3]")).contains("expected the type real[4] for %1"));
-    assert!(refusal(&with("%1 = exp %1 : real[4]")).contains("expected an operand before %1"));
-    assert!(refusal(&with("%2 = exp %0 : real[4]")).contains("expected `%1`"));
-    assert!(refusal(&with("%1 = add %0 : real[4]")).contains("expected 2 operands, found 1"));
-    assert!(refusal(&with("%1 = reduce_sum %0, axis = [0] : real[]")).contains("expected `axes`"));
-    assert!(refusal(&with("")).contains("expected a node %1"));
-    assert!(refusal("fn f(%2 x: real[]) -> () {\n}").contains("expected nodes up to parameter %2"));
+    assert!(rejection(&with("%1 = exp %0 : real[3]")).contains("expected the type real[4] for %1"));
+    assert!(rejection(&with("%1 = exp %1 : real[4]")).contains("expected an operand before %1"));
+    assert!(rejection(&with("%2 = exp %0 : real[4]")).contains("expected `%1`"));
+    assert!(rejection(&with("%1 = add %0 : real[4]")).contains("expected 2 operands, found 1"));
+    assert!(rejection(&with("%1 = reduce_sum %0, axis = [0] : real[]")).contains("expected `axes`"));
+    assert!(rejection(&with("")).contains("expected a node %1"));
+    assert!(rejection("fn f(%2 x: real[]) -> () {\n}").contains("expected nodes up to parameter %2"));
     let site = "fn f() -> (y: %0) {\n  %0 = sample dist = \"Nobody\", site = \"w\" : real[]\n}";
-    assert!(refusal(site).contains("expected a distribution that is defined here"));
+    assert!(rejection(site).contains("expected a distribution that is defined here"));
 }
 
 #[test]
@@ -76,13 +76,13 @@ fn wrong_shapes_are_rejected_in_sentences() {
     let mut b = Builder::new("f");
     let column = b.param("column", Type::real(Shape::fixed(&[4, 1])));
     let row = b.param("row", Type::real(Shape::fixed(&[4])));
-    let refused = |b: &mut Builder, op, args: &[Value], attrs| {
+    let rejected = |b: &mut Builder, op, args: &[Value], attrs| {
         b.try_apply(op, args, attrs).expect_err("it is wrong").to_string()
     };
-    let why = refused(&mut b, &bnnc_graph::ops::add::ADD, &[row, column], Vec::new());
+    let why = rejected(&mut b, &bnnc_graph::ops::add::ADD, &[row, column], Vec::new());
     assert_eq!(why, "expected operands of equal shape, found [4] and [4, 1]");
     let labels = vec![bnnc_graph::attr::Attr::name("ij,kj->ik")];
-    let why = refused(
+    let why = rejected(
         &mut b,
         &bnnc_graph::ops::contract::CONTRACT,
         &[row, column],
@@ -97,7 +97,7 @@ fn wrong_shapes_are_rejected_in_sentences() {
         Dim::Fixed(3),
         Dim::Symbol(Symbol::Batch),
     ]))];
-    let why = refused(&mut b, &bnnc_graph::ops::reshape::RESHAPE, &[symbolic], flat);
+    let why = rejected(&mut b, &bnnc_graph::ops::reshape::RESHAPE, &[symbolic], flat);
     assert_eq!(
         why,
         "expected a shape with the elements of real[batch, 3], found [3, batch]"

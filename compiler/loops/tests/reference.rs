@@ -69,8 +69,8 @@ fn programs_in_single_precision_reach_a_limit() {
   b0 = real "x" [2] input
 }
 "#;
-    let refused = Reference.compile(&parse(text).unwrap(), &BackendOptions::default());
-    let Some(Fault::Limit(limit)) = refused.err() else {
+    let rejected = Reference.compile(&parse(text).unwrap(), &BackendOptions::default());
+    let Some(Fault::Limit(limit)) = rejected.err() else {
         panic!("the interpreter computes in f64");
     };
     assert_eq!(limit.code, &OTHER_BACKEND);

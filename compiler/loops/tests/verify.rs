@@ -38,7 +38,7 @@ fn the_valid_program_passes() {
 
 /// Replaces `from` by `to` in the text of a valid program, and checks that the verifier's error contains
 /// `rule`.
-fn refuses(from: &str, to: &str, rule: &str) {
+fn rejects(from: &str, to: &str, rule: &str) {
     assert!(SOUND.contains(from), "`{from}` does not occur");
     let program = parse(&SOUND.replacen(from, to, 1)).unwrap();
     let fault = verify(&program).unwrap_err().to_string();
@@ -47,22 +47,22 @@ fn refuses(from: &str, to: &str, rule: &str) {
 
 #[test]
 fn operands_must_be_defined_before_use() {
-    refuses(
+    rejects(
         "v3: real = mul v0 v2",
         "v3: real = mul v0 v4",
         "v3: v4 is used before its definition",
     );
-    refuses("store v7", "store v8", "v8 is used before its definition");
+    rejects("store v7", "store v8", "v8 is used before its definition");
 }
 
 #[test]
 fn wrong_operand_types_are_rejected() {
-    refuses(
+    rejects(
         "v3: real = mul v0 v2",
         "v3: real = mul v0 v1",
         "mul does not take [Real, Int]",
     );
-    refuses(
+    rejects(
         "v5: real = select v4 v0 v3",
         "v5: real = select v0 v0 v3",
         "select does not take",
@@ -71,8 +71,8 @@ fn wrong_operand_types_are_rejected() {
 
 #[test]
 fn wrong_result_types_are_rejected() {
-    refuses("v4: bool = lt", "v4: real = lt", "the result is bool, not real");
-    refuses(
+    rejects("v4: bool = lt", "v4: real = lt", "the result is bool, not real");
+    rejects(
         "v6: real = noise",
         "v6: int = noise",
         "the result is real, not int",
@@ -81,7 +81,7 @@ fn wrong_result_types_are_rejected() {
 
 #[test]
 fn constants_must_fit_their_type() {
-    refuses(
+    rejects(
         "v3: real = mul v0 v2",
         "v3: int = const 0.5",
         "0.5 is not of type int",
@@ -90,28 +90,28 @@ fn constants_must_fit_their_type() {
 
 #[test]
 fn unknown_axes_are_rejected() {
-    refuses("v3: real = mul v0 v2", "v3: int = index 2", "there is no axis 2");
-    refuses("kernel \"k\" [$0, 4]", "kernel \"k\" []", "it has no axes");
-    refuses("kernel \"k\" [$0, 4]", "kernel \"k\" [$0, -1]", "trip count -1");
+    rejects("v3: real = mul v0 v2", "v3: int = index 2", "there is no axis 2");
+    rejects("kernel \"k\" [$0, 4]", "kernel \"k\" []", "it has no axes");
+    rejects("kernel \"k\" [$0, 4]", "kernel \"k\" [$0, -1]", "trip count -1");
 }
 
 #[test]
 fn accesses_need_one_stride_per_axis() {
-    refuses("load 0 at 0 [4, 1]", "load 0 at 0 [4]", "1 strides for 2 axes");
-    refuses("at 0 [4, 1]\n  v7", "at 0 [4]\n  v7", "1 strides for 2 axes");
+    rejects("load 0 at 0 [4, 1]", "load 0 at 0 [4]", "1 strides for 2 axes");
+    rejects("at 0 [4, 1]\n  v7", "at 0 [4]\n  v7", "1 strides for 2 axes");
 }
 
 #[test]
 fn slots_must_exist_and_have_the_right_type() {
-    refuses("load 0 at 0 [4, 1]", "load 9 at 0 [4, 1]", "there is no slot 9");
-    refuses("v1: int = load 1", "v1: int = load 0", "slot 0 does not hold int");
-    refuses("store v7 -> 2", "store v7 -> 1", "slot 1 does not hold real");
+    rejects("load 0 at 0 [4, 1]", "load 9 at 0 [4, 1]", "there is no slot 9");
+    rejects("v1: int = load 1", "v1: int = load 0", "slot 0 does not hold int");
+    rejects("store v7 -> 2", "store v7 -> 1", "slot 1 does not hold real");
 }
 
 #[test]
 fn positions_and_coordinates_must_be_integers() {
-    refuses("+ v1 * 4", "+ v0 * 4", "position v0 is real, not int");
-    refuses(
+    rejects("+ v1 * 4", "+ v0 * 4", "position v0 is real, not int");
+    rejects(
         "noise normal 7 (v1,",
         "noise normal 7 (v0,",
         "coordinate v0 is real, not int",
@@ -120,13 +120,13 @@ fn positions_and_coordinates_must_be_integers() {
 
 #[test]
 fn only_gamma_noise_has_a_shape_parameter() {
-    refuses("noise normal", "noise gamma", "whether gamma noise has a shape");
-    refuses(
+    rejects("noise normal", "noise gamma", "whether gamma noise has a shape");
+    rejects(
         "(v1, v1, v1)",
         "(v1, v1, v1) shape v0",
         "whether normal noise has a shape",
     );
-    refuses(
+    rejects(
         "noise normal 7 (v1, v1, v1)",
         "noise gamma 7 (v1, v1, v1) shape v1",
         "shape v1 is int, not real",
@@ -135,23 +135,23 @@ fn only_gamma_noise_has_a_shape_parameter() {
 
 #[test]
 fn launches_must_bind_every_slot() {
-    refuses("launch 0", "launch 1", "there is no kernel 1");
-    refuses(
+    rejects("launch 0", "launch 1", "there is no kernel 1");
+    rejects(
         "(b0, b1, b2, b3) ints",
         "(b0, b1, b2) ints",
         "3 buffers for 4 slots",
     );
-    refuses(
+    rejects(
         "(b0, b1, b2, b3) ints",
         "(b0, b1, b2, b9) ints",
         "there is no buffer b9",
     );
-    refuses(
+    rejects(
         "(b0, b1, b2, b3) ints",
         "(b0, b0, b2, b3) ints",
         "b0 is not stored as Int",
     );
-    refuses(
+    rejects(
         "ints (1*batch) outer",
         "ints () outer",
         "an integer slot is not bound",
@@ -160,32 +160,32 @@ fn launches_must_bind_every_slot() {
 
 #[test]
 fn the_plan_must_count_its_kernels() {
-    refuses("f32 1 {", "f32 2 {", "it counts 2 kernels of 1");
+    rejects("f32 1 {", "f32 2 {", "it counts 2 kernels of 1");
 }
 
 #[test]
 fn outer_counts_must_agree() {
-    refuses("outer 1*batch", "outer 1*draws", "outer count 2 against 1");
+    rejects("outer 1*batch", "outer 1*draws", "outer count 2 against 1");
 }
 
 #[test]
 fn reductions_must_be_declared() {
-    refuses(
+    rejects(
         "reduces (3 sum partial)",
         "reduces ()",
         "how slot 3 combines is not declared",
     );
-    refuses(
+    rejects(
         "reduces (3 sum partial)",
         "reduces (3 max partial)",
         "slot 3 is not reduced",
     );
-    refuses(
+    rejects(
         "reduces (3 sum partial)",
         "reduces (3 sum partial, 2 sum)",
         "slot 2 is not reduced",
     );
-    refuses(
+    rejects(
         "reduces (3 sum partial)",
         "reduces (3 sum)",
         "chunks collide in slot 3",
@@ -194,12 +194,12 @@ fn reductions_must_be_declared() {
 
 #[test]
 fn accesses_outside_their_buffer_are_rejected() {
-    refuses(
+    rejects(
         "store v7 -> 2 at 0 [4, 1]",
         "store v7 -> 2 at 1 [4, 1]",
         "reaches 1..=4 of 4 elements",
     );
-    refuses("+ v1 * 4 below $0", "+ v1 * 5 below $0", "of 8 elements");
+    rejects("+ v1 * 4 below $0", "+ v1 * 5 below $0", "of 8 elements");
 }
 
 /// In a batch of one row, the last row does not have a row before it. A buffer of a fixed size is
@@ -231,13 +231,13 @@ fn sizes_are_checked_at_their_ends() {
 
 #[test]
 fn constants_must_be_complete_and_are_never_written() {
-    refuses("constant (1.0, 2.0)", "constant (1.0)", "b4 is given 1 elements");
-    refuses(
+    rejects("constant (1.0, 2.0)", "constant (1.0)", "b4 is given 1 elements");
+    rejects(
         "(b0, b1, b2, b3) ints",
         "(b0, b1, b2, b4) ints",
         "constant b4 is written",
     );
-    refuses(
+    rejects(
         "call cumsum (b0, b2)",
         "call cumsum (b0, b4)",
         "constant b4 is written",
@@ -246,7 +246,7 @@ fn constants_must_be_complete_and_are_never_written() {
 
 #[test]
 fn counters_must_be_integer_scalars() {
-    refuses(
+    rejects(
         "repeat 2 b5",
         "repeat 2 b1",
         "counter b1 is not an integer scalar",

@@ -2,7 +2,7 @@
 
 use super::distribution::ValueSizes;
 use super::variables::Variable;
-use super::{Checked, Refused, Reply, Session, emission, fits, items, measures, plot, show};
+use super::{Checked, Diagnostics, Reply, Session, emission, fits, items, measures, plot, show};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::nearest::nearest;
 use bnnc_base::source::{Source, Span};
@@ -21,7 +21,7 @@ pub struct ReplCommand {
     pub arguments: &'static str,
     /// One sentence that describes the command.
     pub about: &'static str,
-    run: fn(&mut Session, &CommandText, &mut Reply) -> Result<(), Refused>,
+    run: fn(&mut Session, &CommandText, &mut Reply) -> Result<(), Diagnostics>,
 }
 
 /// All commands, sorted by name.
@@ -94,7 +94,7 @@ const fn command(
     name: &'static str,
     arguments: &'static str,
     about: &'static str,
-    run: fn(&mut Session, &CommandText, &mut Reply) -> Result<(), Refused>,
+    run: fn(&mut Session, &CommandText, &mut Reply) -> Result<(), Diagnostics>,
 ) -> ReplCommand {
     ReplCommand {
         name,
@@ -184,7 +184,7 @@ impl CommandText {
 }
 
 /// Returns the error for a command that cannot be executed.
-pub fn refuse<T>(message: impl Into<String>) -> Result<T, Refused> {
+pub fn reject<T>(message: impl Into<String>) -> Result<T, Diagnostics> {
     Err(vec![Diagnostic::usage(&BAD_COMMAND, message)])
 }
 
@@ -204,7 +204,7 @@ impl Session {
     }
 
     /// Executes a command.
-    pub(super) fn command(&mut self, source: &Source, reply: &mut Reply) -> Result<(), Refused> {
+    pub(super) fn command(&mut self, source: &Source, reply: &mut Reply) -> Result<(), Diagnostics> {
         let line = CommandText::new(source);
         let name = line.word(0).unwrap_or_default();
         let name = match name.trim_start_matches(':').trim_end_matches("()") {
@@ -233,7 +233,7 @@ impl Session {
         line: &CommandText,
         range: Option<Range<usize>>,
         reply: &mut Reply,
-    ) -> Result<Checked, Refused> {
+    ) -> Result<Checked, Diagnostics> {
         let Some(range) = range else { return usage(line) };
         let (written, diagnostics) = bnnc_grammar::parse::parse_expr(&line.part(range));
         if diagnostics.iter().any(Diagnostic::is_error) {
@@ -249,7 +249,7 @@ impl Session {
 }
 
 /// Returns the error that shows the usage of the line's command.
-pub fn usage<T>(line: &CommandText) -> Result<T, Refused> {
+pub fn usage<T>(line: &CommandText) -> Result<T, Diagnostics> {
     let name = line.word(0).unwrap_or_default().trim_start_matches(':');
     let arguments = ALL
         .iter()
@@ -261,7 +261,7 @@ pub fn usage<T>(line: &CommandText) -> Result<T, Refused> {
     ])
 }
 
-fn help(_: &mut Session, _: &CommandText, reply: &mut Reply) -> Result<(), Refused> {
+fn help(_: &mut Session, _: &CommandText, reply: &mut Reply) -> Result<(), Diagnostics> {
     reply.result(
         "Enter an expression, `name = expression`, `name ~ distribution`, or an item such as `fn`, `data` or `model`. The items \
          `infer` and `compare` run.",
@@ -273,12 +273,12 @@ fn help(_: &mut Session, _: &CommandText, reply: &mut Reply) -> Result<(), Refus
     Ok(())
 }
 
-fn quit(_: &mut Session, _: &CommandText, reply: &mut Reply) -> Result<(), Refused> {
+fn quit(_: &mut Session, _: &CommandText, reply: &mut Reply) -> Result<(), Diagnostics> {
     reply.leave = true;
     Ok(())
 }
 
-fn reset(session: &mut Session, _: &CommandText, _: &mut Reply) -> Result<(), Refused> {
+fn reset(session: &mut Session, _: &CommandText, _: &mut Reply) -> Result<(), Diagnostics> {
     session.fits.clear();
     session.items.set(bnnc_grammar::ast::SourceFile::default());
     session.module = session.items.check(session.items.program()).0;
@@ -288,7 +288,7 @@ fn reset(session: &mut Session, _: &CommandText, _: &mut Reply) -> Result<(), Re
     Ok(())
 }
 
-fn load(session: &mut Session, line: &CommandText, reply: &mut Reply) -> Result<(), Refused> {
+fn load(session: &mut Session, line: &CommandText, reply: &mut Reply) -> Result<(), Diagnostics> {
     let Some(range) = line.rest(1) else {
         return usage(line);
     };
@@ -302,7 +302,7 @@ fn load(session: &mut Session, line: &CommandText, reply: &mut Reply) -> Result<
     session.load_file(&path, reply)
 }
 
-fn list(session: &mut Session, _: &CommandText, reply: &mut Reply) -> Result<(), Refused> {
+fn list(session: &mut Session, _: &CommandText, reply: &mut Reply) -> Result<(), Diagnostics> {
     for item in &session.items.program().items {
         reply.result(items::header(item, &session.sources));
     }
@@ -320,7 +320,7 @@ fn list(session: &mut Session, _: &CommandText, reply: &mut Reply) -> Result<(),
     Ok(())
 }
 
-fn explain(session: &mut Session, line: &CommandText, reply: &mut Reply) -> Result<(), Refused> {
+fn explain(session: &mut Session, line: &CommandText, reply: &mut Reply) -> Result<(), Diagnostics> {
     let Some(word) = line.word(1) else {
         return usage(line);
     };
@@ -343,7 +343,7 @@ fn explain(session: &mut Session, line: &CommandText, reply: &mut Reply) -> Resu
     }
 }
 
-fn type_of(session: &mut Session, line: &CommandText, reply: &mut Reply) -> Result<(), Refused> {
+fn type_of(session: &mut Session, line: &CommandText, reply: &mut Reply) -> Result<(), Diagnostics> {
     let range = line.rest(1);
     let name = range
         .clone()
@@ -370,7 +370,7 @@ fn type_of(session: &mut Session, line: &CommandText, reply: &mut Reply) -> Resu
     Ok(())
 }
 
-fn shape(session: &mut Session, line: &CommandText, reply: &mut Reply) -> Result<(), Refused> {
+fn shape(session: &mut Session, line: &CommandText, reply: &mut Reply) -> Result<(), Diagnostics> {
     let checked = session.argument(line, line.rest(1), reply)?;
     let draw = session.next_draw();
     let streams = session.streams_of_draws(draw, 1);

@@ -2,7 +2,7 @@
 
 use super::fits::{compared_names, infer_name};
 use super::host::FittedPosterior;
-use super::{Refused, Reply, Session, items};
+use super::{Diagnostics, Reply, Session, items};
 use bnnc_driver::compare::block;
 use bnnc_grammar::ast::{Item, SourceFile};
 use bnnc_hir::tree::CompareItem;
@@ -78,7 +78,7 @@ impl Session {
         }
     }
 
-    fn comparison(&mut self, item: &Item, reply: &mut Reply) -> Result<bool, Refused> {
+    fn comparison(&mut self, item: &Item, reply: &mut Reply) -> Result<bool, Diagnostics> {
         let names = compared_names(item);
         let fits = names.iter().map(|infer| self.fit(&infer.name).cloned());
         let Some(fits) = fits.collect::<Option<Vec<Rc<dyn FittedPosterior>>>>() else {

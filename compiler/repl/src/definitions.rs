@@ -2,7 +2,7 @@
 //! items.
 
 use super::variables::{Variable, VariableValue};
-use super::{Refused, Reply, Session, fits, items};
+use super::{Diagnostics, Reply, Session, fits, items};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_grammar::{ast, parse};
 use bnnc_hir::prompt::Environment;
@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering;
 
 impl Session {
     /// Defines the items of a program in a file.
-    pub(super) fn load_file(&mut self, path: &str, reply: &mut Reply) -> Result<(), Refused> {
+    pub(super) fn load_file(&mut self, path: &str, reply: &mut Reply) -> Result<(), Diagnostics> {
         let text = bnnc_driver::program::read(std::path::Path::new(path)).map_err(|error| {
             vec![Diagnostic::usage(
                 &bnnc_driver::diagnostics::NO_FILE,
@@ -21,7 +21,7 @@ impl Session {
     }
 
     /// Defines the items of a program. `text` is the text of the file at `path`.
-    pub(super) fn load_text(&mut self, path: &str, text: &str, reply: &mut Reply) -> Result<(), Refused> {
+    pub(super) fn load_text(&mut self, path: &str, text: &str, reply: &mut Reply) -> Result<(), Diagnostics> {
         let source = self.sources.add(path, text);
         let (module, diagnostics) = parse::parse(&source);
         if diagnostics.iter().any(Diagnostic::is_error) {

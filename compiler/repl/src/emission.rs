@@ -1,8 +1,8 @@
 //! The command `:emit`, which prints the graph of an expression, or a stage of the program so far.
 
-use super::commands::{CommandText, refuse, usage};
+use super::commands::{CommandText, reject, usage};
 use super::distribution::ValueSizes;
-use super::{Refused, Reply, Session};
+use super::{Diagnostics, Reply, Session};
 use bnnc_driver::emit::{self, syntactic};
 use bnnc_driver::infer::CompileFailure;
 use bnnc_driver::stage::Stage;
@@ -13,7 +13,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 /// Executes `:emit`.
-pub fn emit(session: &mut Session, line: &CommandText, reply: &mut Reply) -> Result<(), Refused> {
+pub fn emit(session: &mut Session, line: &CommandText, reply: &mut Reply) -> Result<(), Diagnostics> {
     let Some(word) = line.word(1) else {
         return usage(line);
     };
@@ -22,7 +22,7 @@ pub fn emit(session: &mut Session, line: &CommandText, reply: &mut Reply) -> Res
     };
     match line.rest(2) {
         Some(range) if stage == Stage::Graph => emit_graph(session, line, range, reply),
-        Some(_) => refuse("only `graph` is printed for an expression"),
+        Some(_) => reject("only `graph` is printed for an expression"),
         None => emit_program(session, stage, reply),
     }
 }
@@ -32,7 +32,7 @@ fn emit_graph(
     line: &CommandText,
     range: Range<usize>,
     reply: &mut Reply,
-) -> Result<(), Refused> {
+) -> Result<(), Diagnostics> {
     let name = line.source.text.get(range.clone()).unwrap_or_default();
     let mut ids = session.module.models.ids();
     if let Some(id) = ids.rfind(|id| *session.module.models[*id].name == *name) {
@@ -71,7 +71,7 @@ fn emit_graph(
     Ok(())
 }
 
-fn emit_program(session: &mut Session, stage: Stage, reply: &mut Reply) -> Result<(), Refused> {
+fn emit_program(session: &mut Session, stage: Stage, reply: &mut Reply) -> Result<(), Diagnostics> {
     let program = session.whole_program();
     if let Some(text) = syntactic(&program, stage) {
         reply.result(text.trim_end());
@@ -88,6 +88,6 @@ fn emit_program(session: &mut Session, stage: Stage, reply: &mut Reply) -> Resul
             Ok(())
         }
         Err(CompileFailure::Program(diagnostics)) => Err(diagnostics),
-        Err(CompileFailure::Fault(fault)) => refuse(fault.to_string()),
+        Err(CompileFailure::Fault(fault)) => reject(fault.to_string()),
     }
 }

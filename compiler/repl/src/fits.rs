@@ -1,10 +1,10 @@
 //! The posteriors of a session. Contains the commands that run inference blocks and read their
 //! results, and resolves posterior values such as `fit.beta`.
 
-use super::commands::{CommandText, refuse, usage};
+use super::commands::{CommandText, reject, usage};
 use super::host::FittedPosterior;
 use super::variables::{Variable, VariableValue};
-use super::{Refused, Reply, Session, paths};
+use super::{Diagnostics, Reply, Session, paths};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::dtype::DType;
 use bnnc_base::source::Span;
@@ -24,7 +24,7 @@ use std::sync::Arc;
 pub type Fits = Vec<Rc<dyn FittedPosterior>>;
 
 /// Executes `:run`.
-pub fn run(session: &mut Session, line: &CommandText, reply: &mut Reply) -> Result<(), Refused> {
+pub fn run(session: &mut Session, line: &CommandText, reply: &mut Reply) -> Result<(), Diagnostics> {
     let names = session.infer_names();
     let mut chosen = Vec::new();
     for (at, range) in line.words.iter().enumerate().skip(1) {
@@ -35,14 +35,14 @@ pub fn run(session: &mut Session, line: &CommandText, reply: &mut Reply) -> Resu
         chosen.push(name.to_owned());
     }
     if names.is_empty() {
-        return refuse("the session has no `infer` item, so there is nothing to run");
+        return reject("the session has no `infer` item, so there is nothing to run");
     }
     session.run_infers(chosen, reply);
     Ok(())
 }
 
 /// Executes `:summary`.
-pub fn summary(session: &mut Session, line: &CommandText, reply: &mut Reply) -> Result<(), Refused> {
+pub fn summary(session: &mut Session, line: &CommandText, reply: &mut Reply) -> Result<(), Diagnostics> {
     let [_, _] = line.words.as_slice() else {
         return usage(line);
     };
@@ -52,7 +52,7 @@ pub fn summary(session: &mut Session, line: &CommandText, reply: &mut Reply) -> 
 }
 
 /// Executes `:predict`.
-pub fn predict(session: &mut Session, line: &CommandText, reply: &mut Reply) -> Result<(), Refused> {
+pub fn predict(session: &mut Session, line: &CommandText, reply: &mut Reply) -> Result<(), Diagnostics> {
     let (Some(file), 3..=4) = (line.path(2), line.words.len()) else {
         return usage(line);
     };
@@ -99,7 +99,7 @@ impl Session {
     }
 
     /// Returns the posterior of the inference block that the first word after the command names.
-    fn fit_of(&self, line: &CommandText) -> Result<Rc<dyn FittedPosterior>, Refused> {
+    fn fit_of(&self, line: &CommandText) -> Result<Rc<dyn FittedPosterior>, Diagnostics> {
         let (Some(name), Some(range)) = (line.word(1), line.words.get(1)) else {
             return usage(line);
         };
@@ -212,14 +212,14 @@ impl Session {
     }
 
     /// Replaces the posterior values in an expression by variables.
-    pub(super) fn resolved(&mut self, expr: &Expr, reply: &mut Reply) -> Result<Expr, Refused> {
+    pub(super) fn resolved(&mut self, expr: &Expr, reply: &mut Reply) -> Result<Expr, Diagnostics> {
         let mut expr = expr.clone();
         self.resolve(&mut expr, reply)?;
         Ok(expr)
     }
 
     /// Replaces the posterior values in a statement by variables.
-    pub(super) fn resolved_stmt(&mut self, stmt: &Stmt, reply: &mut Reply) -> Result<Stmt, Refused> {
+    pub(super) fn resolved_stmt(&mut self, stmt: &Stmt, reply: &mut Reply) -> Result<Stmt, Diagnostics> {
         let mut stmt = stmt.clone();
         if let Some(value) = paths::value(&mut stmt) {
             self.resolve(value, reply)?;
@@ -227,7 +227,7 @@ impl Session {
         Ok(stmt)
     }
 
-    fn resolve(&mut self, expr: &mut Expr, reply: &mut Reply) -> Result<(), Refused> {
+    fn resolve(&mut self, expr: &mut Expr, reply: &mut Reply) -> Result<(), Diagnostics> {
         let (start, parameter) = paths::path(expr);
         let infer = paths::name(start).filter(|name| self.is_infer(name));
         if let Some(infer) = infer.map(str::to_owned) {
@@ -259,7 +259,7 @@ impl Session {
 
     /// Returns the name of the variable that contains the draws of a parameter. Returns `None` if
     /// the posterior does not have this parameter.
-    fn parameter(&mut self, infer: &str, name: &str, span: Span) -> Result<Option<Arc<str>>, Refused> {
+    fn parameter(&mut self, infer: &str, name: &str, span: Span) -> Result<Option<Arc<str>>, Diagnostics> {
         let Some(fit) = self.fit(infer).cloned() else {
             return Err(vec![codes::not_run(span, infer)]);
         };

@@ -121,7 +121,7 @@ struct Checked {
 }
 
 /// The diagnostics of an entry that did not change the session, because it failed.
-type Refused = Vec<Diagnostic>;
+type Diagnostics = Vec<Diagnostic>;
 
 impl Session {
     /// Creates a session that contains only the definitions of the library.
@@ -184,7 +184,7 @@ impl Session {
         self.world.width = width;
     }
 
-    fn entry(&mut self, source: &Source, reply: &mut Reply) -> Result<(), Refused> {
+    fn entry(&mut self, source: &Source, reply: &mut Reply) -> Result<(), Diagnostics> {
         let entries = match parse::parse_entry(source) {
             Entered::Complete(entries) => entries,
             Entered::Faulty(diagnostics) => return Err(diagnostics),
@@ -220,8 +220,8 @@ impl Session {
     /// Calls `work`, and returns its result. Ctrl-C stops the work without ending the session.
     fn interruptible<T>(
         &mut self,
-        mut work: impl FnMut(&mut Session) -> Result<T, Refused>,
-    ) -> Result<T, Refused> {
+        mut work: impl FnMut(&mut Session) -> Result<T, Diagnostics>,
+    ) -> Result<T, Diagnostics> {
         let host = self.world.host.clone();
         let mut outcome = Err(Vec::new());
         host.interruptible(&mut |stop| {
@@ -229,12 +229,12 @@ impl Session {
             outcome = work(self);
         });
         match self.stop.swap(false, Ordering::SeqCst) && outcome.is_err() {
-            true => commands::refuse("the evaluation was interrupted"),
+            true => commands::reject("the evaluation was interrupted"),
             false => outcome,
         }
     }
 
-    fn statement(&mut self, stmt: &ast::Stmt, reply: &mut Reply) -> Result<(), Refused> {
+    fn statement(&mut self, stmt: &ast::Stmt, reply: &mut Reply) -> Result<(), Diagnostics> {
         self.draws += 1;
         let text = self.bind(stmt, self.draws, reply)?;
         let name = self.variables.last().map(|variable| variable.name.clone());
@@ -248,7 +248,7 @@ impl Session {
     }
 
     /// Executes a statement that binds a name, and returns a text that shows the value.
-    fn bind(&mut self, written: &ast::Stmt, draw: u32, reply: &mut Reply) -> Result<String, Refused> {
+    fn bind(&mut self, written: &ast::Stmt, draw: u32, reply: &mut Reply) -> Result<String, Diagnostics> {
         let resolved = self.resolved_stmt(written, reply)?;
         let mut environment = self.environment.clone();
         let (stmt, diagnostics) = check_entry(&self.module, &mut environment, &resolved);
@@ -324,7 +324,7 @@ impl Session {
     }
 
     /// Checks an expression. Adds warnings about the expression to the reply.
-    fn checked(&mut self, written: &ast::Expr, reply: &mut Reply) -> Result<Checked, Refused> {
+    fn checked(&mut self, written: &ast::Expr, reply: &mut Reply) -> Result<Checked, Diagnostics> {
         let written = self.resolved(written, reply)?;
         let (expr, locals, diagnostics) = check_expr(&self.module, &self.environment, &written);
         if diagnostics.iter().any(Diagnostic::is_error) {
@@ -335,7 +335,11 @@ impl Session {
     }
 
     /// Evaluates an expression with the next draw number. Returns the value of the expression, and the same value as text.
-    fn value(&mut self, checked: &Checked, reply: &mut Reply) -> Result<(VariableValue, String), Refused> {
+    fn value(
+        &mut self,
+        checked: &Checked,
+        reply: &mut Reply,
+    ) -> Result<(VariableValue, String), Diagnostics> {
         self.draws += 1;
         self.value_at(checked, self.draws, reply)
     }
@@ -345,7 +349,7 @@ impl Session {
         checked: &Checked,
         draw: u32,
         reply: &mut Reply,
-    ) -> Result<(VariableValue, String), Refused> {
+    ) -> Result<(VariableValue, String), Diagnostics> {
         if let Some(count) = self.noted_draws(&checked.expr, reply) {
             let (draws, dtype) = self
                 .at_draws(checked, draw, count)
@@ -463,7 +467,7 @@ fn named(local: LocalId, held: &VariableValue, text: &str, locals: &Locals) -> S
 }
 
 /// Returns the diagnostics for an entry that ends too early.
-fn unfinished(source: &Source) -> Refused {
+fn unfinished(source: &Source) -> Diagnostics {
     let (_, found) = parse::parse(source);
     if found.is_empty() {
         parse::parse_expr(source).1

@@ -1,9 +1,9 @@
 //! The commands `:density`, `:draw` and `:kl`.
 
-use super::commands::{CommandText, refuse, usage};
+use super::commands::{CommandText, reject, usage};
 use super::distribution::ValueSizes;
 use super::divergence::divergence;
-use super::{Checked, Refused, Reply, Session, predictive, show};
+use super::{Checked, Diagnostics, Reply, Session, predictive, show};
 use bnnc_base::dtype::DType;
 use bnnc_driver::concrete::SampleSummary;
 use bnnc_graph::tensor::Tensor;
@@ -23,7 +23,7 @@ const MOST_DRAWS: usize = 10_000_000;
 const LISTED: usize = 5;
 
 /// Executes `:density`.
-pub fn density(session: &mut Session, line: &CommandText, reply: &mut Reply) -> Result<(), Refused> {
+pub fn density(session: &mut Session, line: &CommandText, reply: &mut Reply) -> Result<(), Diagnostics> {
     if line.words.len() < 3 {
         return usage(line);
     }
@@ -70,7 +70,7 @@ pub fn density(session: &mut Session, line: &CommandText, reply: &mut Reply) -> 
 }
 
 /// Executes `:draw`.
-pub fn draw(session: &mut Session, line: &CommandText, reply: &mut Reply) -> Result<(), Refused> {
+pub fn draw(session: &mut Session, line: &CommandText, reply: &mut Reply) -> Result<(), Diagnostics> {
     let asked = line.word(2).map(count).transpose()?.unwrap_or(DRAWS);
     let Some(range) = line.words.get(1).map(|range| line.without_comma(range)) else {
         return usage(line);
@@ -151,7 +151,7 @@ pub fn rounded(value: f64) -> f64 {
 }
 
 /// Executes `:kl`.
-pub fn kl(session: &mut Session, line: &CommandText, reply: &mut Reply) -> Result<(), Refused> {
+pub fn kl(session: &mut Session, line: &CommandText, reply: &mut Reply) -> Result<(), Diagnostics> {
     let draws = match (line.words.len(), line.word(3), line.word(4)) {
         (3, ..) => KL_DRAWS,
         (4, Some(number), _) | (5, Some("draws"), Some(number)) => count(number)?,
@@ -176,7 +176,7 @@ pub fn kl(session: &mut Session, line: &CommandText, reply: &mut Reply) -> Resul
         (false, true) => of_p = concrete(&p, ValueSizes::Sizes(&left))?,
         _ if left != right => {
             let (left, right) = (show::shape(&left), show::shape(&right));
-            return refuse(format!(
+            return reject(format!(
                 "expected two distributions of the same shape, found {left} and {right}"
             ));
         }
@@ -189,11 +189,11 @@ pub fn kl(session: &mut Session, line: &CommandText, reply: &mut Reply) -> Resul
 }
 
 /// Parses a number of draws. The text may have the form `1e6`.
-fn count(text: &str) -> Result<usize, Refused> {
+fn count(text: &str) -> Result<usize, Diagnostics> {
     let whole = |number: f64| (number.fract() == 0.0 && number < 1e15).then_some(number as usize);
     match text.parse().ok().or_else(|| whole(text.parse().ok()?)) {
         Some(count @ 2..=MOST_DRAWS) => Ok(count),
-        _ => refuse(format!(
+        _ => reject(format!(
             "expected a number of draws from 2 to {MOST_DRAWS}, found `{text}`"
         )),
     }

@@ -1,12 +1,12 @@
 //! The command `:plot`, which shows densities of posterior values, distributions and priors,
 //! intervals of arrays, and traces of chains.
 
-use super::commands::{CommandText, misuse, refuse, usage};
+use super::commands::{CommandText, misuse, reject, usage};
 use super::distribution::ValueSizes;
 use super::picture::{IntervalSummary, Picture, PictureContent, PictureMarks, ascending, columns, quantile};
 use super::predictive::{self, PredictiveDraws};
 use super::variables::VariableValue;
-use super::{Checked, Refused, Reply, Session, evaluate};
+use super::{Checked, Diagnostics, Reply, Session, evaluate};
 use bnnc_base::source::Span;
 use bnnc_driver::concrete::{Concrete, NoDraws};
 use bnnc_grammar::ast::Expr;
@@ -39,7 +39,7 @@ struct Subject {
 }
 
 /// Executes `:plot`.
-pub fn plot(session: &mut Session, line: &CommandText, reply: &mut Reply) -> Result<(), Refused> {
+pub fn plot(session: &mut Session, line: &CommandText, reply: &mut Reply) -> Result<(), Diagnostics> {
     let is_svg = |path: &String| path.to_lowercase().ends_with(".svg");
     let last = line.words.len().saturating_sub(1);
     let target = line.path(last).filter(|path| last > 0 && is_svg(path));
@@ -52,7 +52,7 @@ pub fn plot(session: &mut Session, line: &CommandText, reply: &mut Reply) -> Res
         return usage(line);
     };
     if let Some(path) = line.path(last).filter(|path| last > 1 && is_other_picture(path)) {
-        return refuse(format!("the name of a plot must end in `.svg`, found `{path}`"));
+        return reject(format!("the name of a plot must end in `.svg`, found `{path}`"));
     }
     let mut subjects = Vec::new();
     for part in parts(&line.source.text, range) {
@@ -109,7 +109,7 @@ fn trimmed(text: &str, range: Range<usize>) -> Range<usize> {
 }
 
 /// Combines the subjects of a plot into one picture.
-fn picture(subjects: Vec<Subject>) -> Result<Picture, Refused> {
+fn picture(subjects: Vec<Subject>) -> Result<Picture, Diagnostics> {
     let title = subjects
         .iter()
         .map(|subject| &*subject.name)
@@ -120,7 +120,7 @@ fn picture(subjects: Vec<Subject>) -> Result<Picture, Refused> {
         _ => String::new(),
     };
     if subjects.len() > MOST {
-        return refuse(format!(
+        return reject(format!(
             "a plot shows at most {MOST} densities, found {}",
             subjects.len()
         ));
@@ -159,7 +159,7 @@ impl Session {
         line: &CommandText,
         range: Range<usize>,
         reply: &mut Reply,
-    ) -> Result<Subject, Refused> {
+    ) -> Result<Subject, Diagnostics> {
         let text = line.source.text.get(range.clone()).unwrap_or_default().to_owned();
         let after = |word: &str| {
             let rest = text
@@ -193,7 +193,12 @@ impl Session {
     }
 
     /// Evaluates an expression to plot.
-    fn content(&mut self, name: &str, written: &Expr, reply: &mut Reply) -> Result<PictureContent, Refused> {
+    fn content(
+        &mut self,
+        name: &str,
+        written: &Expr,
+        reply: &mut Reply,
+    ) -> Result<PictureContent, Diagnostics> {
         if let Some(call) = predictive::call_of(&self.module, written) {
             let outputs = self.predictive(&call, DRAWS, reply)?;
             return of_outputs(name, &outputs, written.span);
@@ -224,7 +229,7 @@ impl Session {
     }
 
     /// Returns the draws of an expression, separately for each chain.
-    fn traces(&mut self, written: &Expr, reply: &mut Reply) -> Result<PictureContent, Refused> {
+    fn traces(&mut self, written: &Expr, reply: &mut Reply) -> Result<PictureContent, Diagnostics> {
         let checked = self.checked(written, reply)?;
         let (span, draw) = (checked.expr.span, self.next_draw());
         let Some(count) = self.posterior_draws(&checked.expr) else {
@@ -250,7 +255,7 @@ impl Session {
 
     /// Returns the lengths of the chains from which the draws of an expression come. If the
     /// expression depends on several posteriors, its draws count as one chain.
-    fn chains(&self, checked: &Checked, count: usize) -> Result<Vec<usize>, Refused> {
+    fn chains(&self, checked: &Checked, count: usize) -> Result<Vec<usize>, Diagnostics> {
         let mentioned = evaluate::mentioned(&checked.expr, &self.variables);
         let own = self.variables.iter().filter(|variable| {
             mentioned.contains(&variable.local) && matches!(variable.held, VariableValue::Draws(..))
@@ -275,7 +280,7 @@ impl Session {
 
     /// Returns the density of a distribution over numbers, on a range that contains nearly all of
     /// its probability.
-    fn density(&self, checked: &Checked, draw: u32) -> Result<PictureMarks, Refused> {
+    fn density(&self, checked: &Checked, draw: u32) -> Result<PictureMarks, Diagnostics> {
         let span = checked.expr.span;
         let fail = |why: String| vec![misuse(span, why)];
         let concrete = self
@@ -339,7 +344,12 @@ fn masses(concrete: &Concrete) -> Result<PictureMarks, NoDraws> {
 
 /// Returns the content of a plot of draws, `[draws, ..]`. For a number, this is a density. For an
 /// array, it consists of intervals.
-fn of_draws(name: &str, draws: &Tensor, names: Vec<String>, span: Span) -> Result<PictureContent, Refused> {
+fn of_draws(
+    name: &str,
+    draws: &Tensor,
+    names: Vec<String>,
+    span: Span,
+) -> Result<PictureContent, Diagnostics> {
     let columns = columns(draws);
     match columns.as_slice() {
         [only] => {
@@ -357,7 +367,7 @@ fn of_draws(name: &str, draws: &Tensor, names: Vec<String>, span: Span) -> Resul
 
 /// Returns the plot content for a model's outputs. `name` is the name of the model. For several
 /// outputs, the plot has one interval for each element.
-fn of_outputs(name: &str, outputs: &[PredictiveDraws], span: Span) -> Result<PictureContent, Refused> {
+fn of_outputs(name: &str, outputs: &[PredictiveDraws], span: Span) -> Result<PictureContent, Diagnostics> {
     if let [only] = outputs {
         return of_draws(name, &only.draws, names_of(name, &only.draws), span);
     }
@@ -374,7 +384,7 @@ fn of_outputs(name: &str, outputs: &[PredictiveDraws], span: Span) -> Result<Pic
 }
 
 /// Returns the plot marks for the draws `draws` of the scalar `name`.
-fn marks(name: &str, draws: Vec<f64>, span: Span) -> Result<PictureMarks, Refused> {
+fn marks(name: &str, draws: Vec<f64>, span: Span) -> Result<PictureMarks, Diagnostics> {
     let sorted = ascending(&draws);
     let is_constant = sorted.first() == sorted.last();
     if is_constant || draws.iter().any(|draw| !draw.is_finite()) {

@@ -5,7 +5,7 @@ use super::distribution::{self, ValueSizes};
 use super::evaluate::Streams;
 use super::picture::{IntervalSummary, ascending, columns, quantile};
 use super::variables::VariableValue;
-use super::{Checked, Refused, Reply, Session, evaluate, paths, show};
+use super::{Checked, Diagnostics, Reply, Session, evaluate, paths, show};
 use bnnc_base::dtype::DType;
 use bnnc_base::source::Span;
 use bnnc_driver::diagnostics::draws as codes;
@@ -135,7 +135,7 @@ impl Session {
     }
 
     /// Replaces `mean(E)`, `sd(E)`, `median(E)` and `quantile(E, P)` by a number or an array, if `E` depends on posterior values.
-    pub(super) fn summarise(&mut self, expr: &mut ast::Expr, reply: &mut Reply) -> Result<(), Refused> {
+    pub(super) fn summarise(&mut self, expr: &mut ast::Expr, reply: &mut Reply) -> Result<(), Diagnostics> {
         let ast::ExprKind::Call(callee, args) = &*expr.kind else {
             return Ok(());
         };
@@ -187,7 +187,7 @@ impl Session {
     }
 
     /// Evaluates the probability of a quantile.
-    fn level(&mut self, written: &ast::Expr) -> Result<f64, Refused> {
+    fn level(&mut self, written: &ast::Expr) -> Result<f64, Diagnostics> {
         let (expr, locals, found) = check_expr(&self.module, &self.environment, written);
         if found.iter().any(|one| one.is_error()) {
             return Err(found);

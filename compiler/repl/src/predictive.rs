@@ -3,7 +3,7 @@
 
 use super::commands::misuse;
 use super::evaluate::{MOST_ELEMENTS, Streams, compute};
-use super::{Refused, Reply, Session};
+use super::{Diagnostics, Reply, Session};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::dtype::DType;
 use bnnc_base::shape::Sizes;
@@ -69,7 +69,7 @@ impl Session {
         call: &ModelCall,
         count: usize,
         reply: &mut Reply,
-    ) -> Result<Vec<PredictiveDraws>, Refused> {
+    ) -> Result<Vec<PredictiveDraws>, Diagnostics> {
         let given = self.inputs(call, reply)?;
         let line = self.next_draw();
         let dims = self.dims(call, &given);
@@ -122,7 +122,7 @@ impl Session {
 
     /// Returns the values of a model's inputs in declared order. The call may pass the inputs by
     /// position or by name.
-    pub(super) fn inputs(&mut self, call: &ModelCall, reply: &mut Reply) -> Result<Vec<Tensor>, Refused> {
+    pub(super) fn inputs(&mut self, call: &ModelCall, reply: &mut Reply) -> Result<Vec<Tensor>, Diagnostics> {
         let item = &self.module.models[call.model];
         let names: Vec<Arc<str>> = item
             .shared
@@ -163,7 +163,7 @@ impl Session {
 }
 
 /// Rejects draws that need too much memory.
-fn check_size(model: &Model, count: usize, span: Span) -> Result<(), Refused> {
+fn check_size(model: &Model, count: usize, span: Span) -> Result<(), Diagnostics> {
     let sizes = |output: &Input| output.ty.shape.static_sizes().unwrap_or_default();
     let elements = |output: &Input| sizes(output).iter().product::<usize>();
     let all = model.outputs.iter().map(elements).fold(0, usize::saturating_add);

@@ -2,7 +2,7 @@
 
 use super::commands::misuse;
 use super::evaluate::{Streams, compute_some};
-use super::{Refused, Reply, Session, paths, predictive};
+use super::{Diagnostics, Reply, Session, paths, predictive};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_driver::diagnostics::draws as codes;
 use bnnc_grammar::ast::Expr;
@@ -30,7 +30,7 @@ impl Session {
     /// Returns draws of a parameter from its prior, `[draws, ..]`. The path begins with an
     /// inference block, as in `fit.beta`, or with a model, as in `M.beta`. A model may have inputs
     /// that determine sizes, as in `M([1, 2]).beta`.
-    pub(super) fn prior_draws(&mut self, written: &Expr, reply: &mut Reply) -> Result<Tensor, Refused> {
+    pub(super) fn prior_draws(&mut self, written: &Expr, reply: &mut Reply) -> Result<Tensor, Diagnostics> {
         let (start, parameter) = paths::path(written);
         let (id, dims) = self.prior_model(start, reply)?;
         if parameter.is_empty() {
@@ -88,7 +88,7 @@ impl Session {
         &mut self,
         start: &Expr,
         reply: &mut Reply,
-    ) -> Result<(ModelId, HashMap<Arc<str>, usize>), Refused> {
+    ) -> Result<(ModelId, HashMap<Arc<str>, usize>), Diagnostics> {
         let named = paths::name(start).filter(|name| self.is_infer(name));
         if let Some(name) = named {
             let infer = self.module.infers.iter().find(|infer| *infer.name == *name);
@@ -123,7 +123,7 @@ impl Session {
         &self,
         model: ModelId,
         data: &bnnc_hir::tree::DataId,
-    ) -> Result<(ModelId, HashMap<Arc<str>, usize>), Refused> {
+    ) -> Result<(ModelId, HashMap<Arc<str>, usize>), Diagnostics> {
         let schema = (self.world.schema)(&self.module.datas[*data].spec)?;
         let (bound, diagnostics) = bind(&self.module.models[model], &schema);
         match diagnostics.is_empty() {
@@ -133,7 +133,7 @@ impl Session {
     }
 
     /// Checks that a prior does not depend on inputs or on unknown sizes.
-    fn check_prior(&self, written: &Expr, model: &Model, needed: &HashSet<Value>) -> Result<(), Refused> {
+    fn check_prior(&self, written: &Expr, model: &Model, needed: &HashSet<Value>) -> Result<(), Diagnostics> {
         let function = &model.function;
         for value in function.nodes.ids().filter(|value| needed.contains(value)) {
             if let NodeKind::Param(name) = &function.nodes[value].kind {

@@ -97,8 +97,8 @@ impl MethodPart for Collapsed {
         self.iterates.check(extent)
     }
 
-    fn hears(&self, option: &str) -> Result<(), OptionConflict> {
-        self.iterates.hears(option)
+    fn check_applies(&self, option: &str) -> Result<(), OptionConflict> {
+        self.iterates.check_applies(option)
     }
 
     fn training(&self) -> Option<&Train> {

@@ -256,7 +256,7 @@ impl MethodPart for Swag {
         self.check_iterates(extent.examples)
     }
 
-    fn hears(&self, option: &str) -> Result<(), OptionConflict> {
+    fn check_applies(&self, option: &str) -> Result<(), OptionConflict> {
         self.check_training(|of_training| of_training.as_str() == option)
     }
 

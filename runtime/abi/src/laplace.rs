@@ -177,8 +177,8 @@ impl MethodPart for Laplace {
         own.or_else(|| self.train.place(option))
     }
 
-    fn steered(&mut self, option: &str) {
-        self.train.options.steered(option);
+    fn option_was_set(&mut self, option: &str) {
+        self.train.options.option_was_set(option);
         if option == Training::epochs().as_str() || option == Training::steps().as_str() {
             self.search = self.train.options.epochs != Some(0);
         }

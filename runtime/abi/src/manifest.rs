@@ -156,7 +156,7 @@ impl Output {
 ///   `log_likelihood` `[draws, batch]`, `mean` `[draws, batch, ..]`, `draw` `[draws, batch, ..]`,
 ///   and `probabilities` `[draws, batch, classes]` for classes. Quantities that do not exist are
 ///   absent. If the model has several outputs, `log_likelihood` covers all of them. In addition,
-///   each output then has its own four quantities, named by [`InferenceBlock::said_of`]. The
+///   each output then has its own four quantities, named by [`InferenceBlock::quantity_name`]. The
 ///   positions in [`InferenceBlock::reached`] are further outputs, with the names that
 ///   [`Positions`] describes. If the inference block samples, states that move have the shape
 ///   `[draws, ..]`, with one position per draw.
@@ -370,7 +370,7 @@ impl InferenceBlock {
     }
 
     /// Returns the name of a quantity of an output in tables and results: `mean`, or `y.mean` if the model has several outputs.
-    pub fn said_of(&self, output: &Output, what: &str) -> String {
+    pub fn quantity_name(&self, output: &Output, what: &str) -> String {
         match self.only_output() {
             Some(_) => what.to_owned(),
             None => format!("{}.{what}", output.name),

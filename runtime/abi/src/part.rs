@@ -32,9 +32,9 @@ pub trait MethodPart {
     fn place(&mut self, option: &str) -> Option<OptionField<'_>>;
 
     /// Updates the fields that depend on an option, after this option was set.
-    fn steered(&mut self, option: &str) {
+    fn option_was_set(&mut self, option: &str) {
         if let Some(train) = self.training_mut() {
-            train.options.steered(option);
+            train.options.option_was_set(option);
         }
     }
 
@@ -50,7 +50,7 @@ pub trait MethodPart {
     ///
     /// # Errors
     /// Returns the reason if the option does not have an effect.
-    fn hears(&self, _option: &str) -> Result<(), OptionConflict> {
+    fn check_applies(&self, _option: &str) -> Result<(), OptionConflict> {
         Ok(())
     }
 

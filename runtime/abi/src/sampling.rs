@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 /// - `density` takes the states, the data ports and `scale` (real); its symbol is `batch`. It
 ///   returns `log_density` (real) and `STATE/gradient` for each state that moves. The log density
 ///   is the log prior plus the log Jacobian plus `scale` times the sum over rows of `log p(row)`.
-///   If [`Sampling::abreast`] is above 1, the states that move and all outputs have a leading axis
+///   If [`Sampling::lanes`] is above 1, the states that move and all outputs have a leading axis
 ///   `draws`, with one entry per chain: `[draws, ..]`.
 /// - `rows` takes the states and the data ports; its symbol is `batch`. It returns `log_prior`
 ///   (real: log prior plus log Jacobian) and `log_likelihood` `[batch]`.
@@ -42,7 +42,7 @@ pub struct Sampling {
     /// The number of chains whose positions one run of `density` evaluates in lockstep. Every run
     /// evaluates exactly this number of positions. Therefore, the results of a chain do not depend
     /// on the other chains.
-    pub abreast: usize,
+    pub lanes: usize,
     /// The program that computes the log likelihood of each row.
     pub rows: Artifact,
     /// The sampled states. Concatenated in this order, they form a position. All other states keep

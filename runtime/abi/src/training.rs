@@ -158,7 +158,7 @@ pub enum Length {
 
 impl Training {
     /// Updates the length after an option was set. Setting `steps` removes `epochs`, so that the option that was set last applies.
-    pub(crate) fn steered(&mut self, option: &str) {
+    pub(crate) fn option_was_set(&mut self, option: &str) {
         if option == Training::steps().as_str() {
             self.epochs = None;
         }

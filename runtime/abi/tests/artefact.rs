@@ -259,8 +259,8 @@ fn images_are_read_as_they_were_written() {
     assert_eq!(read.manifest.infers[0].sites.code.device(), None);
     // The device program has more kernels than the plan.
     built.manifest.infers[0].predict = on_a_device(3, 2);
-    let refusal = decode(&bytes(&built)).err().unwrap();
-    assert!(matches!(refusal, BundleError::Damaged(_)), "{refusal}");
+    let rejection = decode(&bytes(&built)).err().unwrap();
+    assert!(matches!(rejection, BundleError::Damaged(_)), "{rejection}");
 }
 
 #[test]
@@ -307,10 +307,10 @@ fn sealed(mut bytes: Vec<u8>) -> Vec<u8> {
 #[test]
 fn damage_is_found_and_named() {
     let whole = bytes(&built(0));
-    let refusal = |bytes: &[u8]| decode(bytes).err().unwrap();
-    assert_eq!(refusal(b""), BundleError::Unknown);
+    let rejection = |bytes: &[u8]| decode(bytes).err().unwrap();
+    assert_eq!(rejection(b""), BundleError::Unknown);
     assert_eq!(
-        refusal(b"#!/bin/sh\necho this is no artefact at all\n"),
+        rejection(b"#!/bin/sh\necho this is no artefact at all\n"),
         BundleError::Unknown
     );
     for length in 0..whole.len() {
@@ -319,14 +319,14 @@ fn damage_is_found_and_named() {
         } else {
             BundleError::Truncated
         };
-        assert_eq!(refusal(&whole[..length]), expected, "{length} bytes");
+        assert_eq!(rejection(&whole[..length]), expected, "{length} bytes");
     }
-    assert_eq!(refusal(&[&*whole, b"."].concat()), BundleError::Truncated);
+    assert_eq!(rejection(&[&*whole, b"."].concat()), BundleError::Truncated);
     for at in 0..whole.len() {
         for bit in 0..8 {
             let mut flipped = whole.clone();
             flipped[at] ^= 1 << bit;
-            let found = refusal(&flipped);
+            let found = rejection(&flipped);
             let fits = match at {
                 0..8 => found == BundleError::Unknown,
                 8..16 => found == BundleError::OtherLayout,

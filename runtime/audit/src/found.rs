@@ -62,7 +62,7 @@ fn unpredicted(infer: &InferenceBlock, outcome: &InferenceOutcome) -> Option<Dia
     if is_whole || !is_number || output.series || outcome.predictions.is_empty() {
         return None;
     }
-    let parts = ["mean", "q50"].map(|part| infer.said_of(output, part));
+    let parts = ["mean", "q50"].map(|part| infer.quantity_name(output, part));
     let is_there = |part: &String| outcome.predictions.iter().any(|(known, _)| known == part);
     let has_means = metric(infer, outcome, output, "rmse").is_some();
     let reason = match has_means {
@@ -96,7 +96,7 @@ fn bias(
     if !matches!(output.kind, OutputKind::Real | OutputKind::Count) || output.elements() != 1 {
         return None;
     }
-    let name = infer.said_of(output, "mean");
+    let name = infer.quantity_name(output, "mean");
     let (_, mean) = outcome.predictions.iter().find(|(known, _)| *known == name)?;
     let ResultColumn::Real(predicted) = mean else {
         return None;

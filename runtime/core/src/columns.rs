@@ -91,7 +91,7 @@ impl<'a> Columns<'a> {
                 if infer.precision == Precision::F32 {
                     column.iter_mut().for_each(|value| *value = single(*value));
                 }
-                (infer.said_of(output, &name), ResultColumn::Real(column))
+                (infer.quantity_name(output, &name), ResultColumn::Real(column))
             };
             columns.filled().map(named)
         });

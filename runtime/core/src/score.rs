@@ -98,7 +98,7 @@ impl<'a> Scorer<'a> {
                 }
                 lines[at]
                     .1
-                    .push((self.infer.said_of(output, "accuracy"), accuracy));
+                    .push((self.infer.quantity_name(output, "accuracy"), accuracy));
             }
         }
         lines
@@ -110,7 +110,7 @@ impl<'a> Scorer<'a> {
         let infer = self.infer;
         let together = self.together.map_or_else(Vec::new, |(scores, _)| scores.finish());
         let each = self.each.into_iter().flat_map(|(output, scores)| {
-            let named = move |(name, value): (String, f64)| (infer.said_of(output, &name), value);
+            let named = move |(name, value): (String, f64)| (infer.quantity_name(output, &name), value);
             scores.finish().into_iter().map(named)
         });
         together.into_iter().chain(each).collect()

@@ -234,7 +234,7 @@ fn missing_kernels_and_unbound_slots_are_reported() {
 #[test]
 fn errors_of_calls_are_reported() {
     let Some(stub) = Stub::with_blas() else { return };
-    let refused = [
+    let rejected = [
         ("cublasDgemm_v2", 13, "cublasGemm: CUBLAS_STATUS_EXECUTION_FAILED"),
         (
             "cuMemcpyDtoDAsync_v2",
@@ -242,7 +242,7 @@ fn errors_of_calls_are_reported() {
             "cuMemcpyDtoDAsync: CUDA_ERROR_UNKNOWN",
         ),
     ];
-    for (name, status, text) in refused {
+    for (name, status, text) in rejected {
         let calls = stub.calls(name);
         scenario(&stub, Precision::F64, 2).unwrap();
         for call in [1, stub.calls(name) - calls] {

@@ -138,7 +138,7 @@ fn other_systems_are_solved_by_a_kernel() {
 fn errors_of_calls_are_reported() {
     let Some(stub) = Stub::with_blas() else { return };
     scenario(&stub, 2).unwrap();
-    let refused = [
+    let rejected = [
         ("cublasDtrsm_v2", 13, "cublasTrsm: CUBLAS_STATUS_EXECUTION_FAILED"),
         (
             "cuMemcpyDtoDAsync_v2",
@@ -146,7 +146,7 @@ fn errors_of_calls_are_reported() {
             "cuMemcpyDtoDAsync: CUDA_ERROR_UNKNOWN",
         ),
     ];
-    for (name, status, text) in refused {
+    for (name, status, text) in rejected {
         let calls = stub.calls(name);
         scenario(&stub, 2).unwrap();
         for call in 1..=stub.calls(name) - calls {

@@ -123,7 +123,7 @@ impl InferenceOutcome {
 pub fn infinite(infer: &InferenceBlock, q05: impl Fn(&str) -> Option<f64>) -> impl Iterator<Item = String> {
     infer.outputs.iter().filter_map(move |output| {
         let (parameter, threshold) = output.infinite_below.as_ref()?;
-        (q05(parameter)? <= *threshold).then(|| infer.said_of(output, "sd"))
+        (q05(parameter)? <= *threshold).then(|| infer.quantity_name(output, "sd"))
     })
 }
 

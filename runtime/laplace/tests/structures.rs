@@ -751,12 +751,12 @@ fn errors_name_what_is_not_positive_definite() {
 #[test]
 fn nan_precisions_are_reported_as_not_a_number() {
     let prior = Prior::diagonal(vec![1.0, 1.0]);
-    let refused = |value: f64| {
+    let rejected = |value: f64| {
         let found = Curvature::Diagonal(vec![1.0, value]).posterior(&prior, 1.0, &pool());
         found.unwrap_err().to_string()
     };
-    assert_eq!(refused(f64::NAN), "the precision at weight 1 is not a number");
-    assert!(refused(-2.0).contains("but must be above zero"));
+    assert_eq!(rejected(f64::NAN), "the precision at weight 1 is not a number");
+    assert!(rejected(-2.0).contains("but must be above zero"));
 }
 
 #[test]

@@ -175,7 +175,7 @@ fn classes(
     outcome: &InferenceOutcome,
 ) -> Vec<String> {
     let named = |name: String| {
-        let name = infer.said_of(output, &name);
+        let name = infer.quantity_name(output, &name);
         let found = outcome.predictions.iter().find(|(known, _)| *known == name);
         found.and_then(|(_, column)| match column {
             ResultColumn::Real(values) => Some(values.as_slice()),

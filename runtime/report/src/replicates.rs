@@ -209,7 +209,7 @@ fn sets(
     predictor.run(|range, block| {
         block.undo(infer, &outcome.dataset.preparation);
         for ((output, said), sets) in infer.outputs.iter().zip(block.each()).zip(&mut all) {
-            let stream = infer.said_of(output, &format!("{stage}/{}", infer.name));
+            let stream = infer.quantity_name(output, &format!("{stage}/{}", infer.name));
             let key = philox::key(context.seed, &stream);
             let drawn = match said.draw.is_empty() {
                 true => &drawn(output, said, (key, range.start)),

@@ -8,7 +8,7 @@ mod carried;
 mod conform;
 mod linked;
 mod program;
-mod steer;
+mod run_options;
 
 use bnnc_abi::artefact;
 pub use carried::main as carried_main;

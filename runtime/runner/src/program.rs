@@ -2,7 +2,7 @@
 
 use crate::arguments::{self, RunnerArguments};
 use crate::conform;
-use crate::steer;
+use crate::run_options;
 use bnnc_abi::artefact::{self, Built, Head};
 use bnnc_abi::code::{KernelCode, Object};
 use bnnc_abi::data::Schema;
@@ -103,9 +103,9 @@ fn execute(
         .running
         .memory()
         .map_err(|found| display.show(&[*found]))?;
-    steer::set(&mut built, &arguments.set).map_err(|found| display.show(&found))?;
+    run_options::set(&mut built, &arguments.set).map_err(|found| display.show(&found))?;
     let manifest = &mut built.manifest;
-    let chosen = steer::chosen(manifest, &arguments.only).map_err(|found| display.show(&found))?;
+    let chosen = run_options::chosen(manifest, &arguments.only).map_err(|found| display.show(&found))?;
     take_files(manifest, &arguments.data).map_err(|found| display.show(&found))?;
     remember_files(&mut built.origin.data, &arguments.data);
     if let Some(seed) = arguments.seed {
@@ -113,12 +113,12 @@ fn execute(
     }
     let code = load_all(manifest, load);
     code.map_err(|fault| terminal::fault_status(&fault, &|found| display.show(found)))?;
-    steer::keep(manifest, &chosen);
+    run_options::keep(manifest, &chosen);
     let sources = sources(manifest, memory).map_err(|found| display.show(&found))?;
     let schema = |(name, source): (&String, &LoadedData)| (name.clone(), source.schema().clone());
     let schemas: HashMap<String, Schema> = sources.iter().map(schema).collect();
     refuse(conform::differences(manifest, &schemas))?;
-    refuse(steer::apart(manifest, &schemas))?;
+    refuse(run_options::apart(manifest, &schemas))?;
     conform::relabel(&mut manifest.infers, &schemas);
     // The time of compilation is set to zero, because this run did not compile anything.
     manifest

@@ -8,7 +8,7 @@ use bnnc_wmi::problem::read;
 use bnnc_wmi::rational::Rational;
 use bnnc_wmi::solve::{Solution, Status, solve};
 
-fn refused(text: &str) -> Box<Diagnostic> {
+fn rejected(text: &str) -> Box<Diagnostic> {
     match read("problem", text) {
         Ok(_) => panic!("not refused: {}", &text[..text.len().min(200)]),
         Err(diagnostic) => {
@@ -19,8 +19,8 @@ fn refused(text: &str) -> Box<Diagnostic> {
 }
 
 /// Checks that the text is rejected with this code at this line and column. The message must contain these words.
-fn assert_refused(text: &str, code: &str, place: (usize, usize), words: &str) {
-    let diagnostic = refused(text);
+fn assert_rejected(text: &str, code: &str, place: (usize, usize), words: &str) {
+    let diagnostic = rejected(text);
     let Place::File { row, column, .. } = diagnostic.at else {
         panic!("no place: {diagnostic:?}");
     };
@@ -51,148 +51,148 @@ fn solved(text: &str) -> Solution {
 
 #[test]
 fn broken_texts_are_rejected_at_their_place() {
-    assert_refused("", "E0702", (1, 1), "found nothing");
-    assert_refused("{", "E0701", (1, 2), "the end of the file");
-    assert_refused(
+    assert_rejected("", "E0702", (1, 1), "found nothing");
+    assert_rejected("{", "E0701", (1, 2), "the end of the file");
+    assert_rejected(
         "{\"formula\": [\"<=\", \"x\", \"1\"}",
         "E0701",
         (1, 28),
         "expected `,` or `]`",
     );
-    assert_refused("{\"formula\": true,}", "E0701", (1, 18), "a key in quotes");
-    assert_refused("{\"a\": 1, \"a\": 2}", "E0701", (1, 10), "twice");
-    assert_refused("{\"a\": \"\\q\"}", "E0701", (1, 8), "escape");
-    assert_refused("{\"a\": \"\\ud800\"}", "E0701", (1, 8), "escape");
-    assert_refused("{\"a\": \"x", "E0701", (1, 7), "not closed");
-    assert_refused("{\"a\": x}", "E0701", (1, 7), "names stand in quotes");
-    assert_refused("{} {}", "E0701", (1, 4), "the end of the file");
-    assert_refused("(assert true", "E0701", (1, 1), "not closed");
-    assert_refused("(assert true))\n", "E0701", (1, 14), "closes nothing");
-    assert_refused("(declare-fun |x () Real)", "E0701", (1, 14), "not closed");
+    assert_rejected("{\"formula\": true,}", "E0701", (1, 18), "a key in quotes");
+    assert_rejected("{\"a\": 1, \"a\": 2}", "E0701", (1, 10), "twice");
+    assert_rejected("{\"a\": \"\\q\"}", "E0701", (1, 8), "escape");
+    assert_rejected("{\"a\": \"\\ud800\"}", "E0701", (1, 8), "escape");
+    assert_rejected("{\"a\": \"x", "E0701", (1, 7), "not closed");
+    assert_rejected("{\"a\": x}", "E0701", (1, 7), "names stand in quotes");
+    assert_rejected("{} {}", "E0701", (1, 4), "the end of the file");
+    assert_rejected("(assert true", "E0701", (1, 1), "not closed");
+    assert_rejected("(assert true))\n", "E0701", (1, 14), "closes nothing");
+    assert_rejected("(declare-fun |x () Real)", "E0701", (1, 14), "not closed");
 }
 
 #[test]
 fn texts_that_are_not_problems_are_rejected() {
-    assert_refused("{}", "E0702", (1, 1), "one of these sets of keys: `instances`");
-    assert_refused("[1, 2]", "E0702", (1, 1), "found a list");
-    assert_refused("{\"instances\": 3}", "E0702", (1, 15), "a list of instances");
-    assert_refused(
+    assert_rejected("{}", "E0702", (1, 1), "one of these sets of keys: `instances`");
+    assert_rejected("[1, 2]", "E0702", (1, 1), "found a list");
+    assert_rejected("{\"instances\": 3}", "E0702", (1, 15), "a list of instances");
+    assert_rejected(
         "{\"format\": \"other/2\", \"instances\": []}",
         "E0702",
         (1, 12),
         "wmi-instances/1",
     );
-    assert_refused("{\"instances\": [3]}", "E0702", (1, 16), "an instance");
-    assert_refused("{\"reals\": []}", "E0702", (1, 1), "the key `formula`");
-    assert_refused(
+    assert_rejected("{\"instances\": [3]}", "E0702", (1, 16), "an instance");
+    assert_rejected("{\"reals\": []}", "E0702", (1, 1), "the key `formula`");
+    assert_rejected(
         "{\"reals\": [[\"x\"]], \"formula\": true}",
         "E0702",
         (1, 12),
         "a real `[name, lower, upper]`",
     );
-    assert_refused(
+    assert_rejected(
         "{\"reals\": [[\"x\", \"0\", \"one\"]], \"formula\": true}",
         "E0702",
         (1, 23),
         "`1/3`",
     );
-    assert_refused(
+    assert_rejected(
         "{\"reals\": [[\"x\", \"0\", \"1/0\"]], \"formula\": true}",
         "E0702",
         (1, 23),
         "found `1/0`",
     );
-    assert_refused(
+    assert_rejected(
         "{\"reals\": [[\"3\", null, null]], \"formula\": true}",
         "E0702",
         (1, 13),
         "a name",
     );
-    assert_refused(
+    assert_rejected(
         "{\"reals\": [], \"bools\": [\"a\", \"a\"], \"formula\": true}",
         "E0702",
         (1, 30),
         "twice",
     );
-    assert_refused(
+    assert_rejected(
         "{\"reals\": [], \"given\": {\"z\": \"1\"}, \"formula\": true}",
         "E0702",
         (1, 30),
         "`z`",
     );
-    assert_refused(
+    assert_rejected(
         "{\"domain\": [[\"x\", \"int\", null]], \"formula\": \"(const bool True)\"}",
         "E0702",
         (1, 19),
         "`real` or `bool`",
     );
-    assert_refused(
+    assert_rejected(
         "{\"domain\": [], \"formula\": \"(const bool True) 3\"}",
         "E0702",
         (1, 27),
         "one S-expression",
     );
-    assert_refused(
+    assert_rejected(
         "{\"domain\": [], \"formula\": \"(& (var bool a))\"}",
         "E0702",
         (1, 41),
         "`a` is not declared",
     );
-    assert_refused("assert", "E0702", (1, 1), "a command");
-    assert_refused("(push 1)", "E0702", (1, 2), "other commands");
-    assert_refused("(declare-fun f (Real) Real)", "E0702", (1, 16), "parameters");
-    assert_refused("(declare-fun n () Int)", "E0702", (1, 19), "`Int`");
-    assert_refused("(assert (! true))", "E0702", (1, 9), "`(! formula :named name)`");
-    assert_refused(
+    assert_rejected("assert", "E0702", (1, 1), "a command");
+    assert_rejected("(push 1)", "E0702", (1, 2), "other commands");
+    assert_rejected("(declare-fun f (Real) Real)", "E0702", (1, 16), "parameters");
+    assert_rejected("(declare-fun n () Int)", "E0702", (1, 19), "`Int`");
+    assert_rejected("(assert (! true))", "E0702", (1, 9), "`(! formula :named name)`");
+    assert_rejected(
         "(assert (! :named p))",
         "E0702",
         (1, 9),
         "`(! formula :named name)`",
     );
-    assert_refused("(assert 1.0)\n(assert 2.0)", "E0702", (2, 9), "a second weight");
+    assert_rejected("(assert 1.0)\n(assert 2.0)", "E0702", (2, 9), "a second weight");
 }
 
 #[test]
 fn malformed_formulas_are_rejected() {
     let formula = |formula: &str| instance(formula, "\"1\"");
-    assert_refused(
+    assert_rejected(
         &formula("[\"<=\", \"x\", true]"),
         "E0702",
         (2, 13),
         "expected a term",
     );
-    assert_refused(&formula("\"x\""), "E0702", (2, 1), "expected a formula");
-    assert_refused(
+    assert_rejected(&formula("\"x\""), "E0702", (2, 1), "expected a formula");
+    assert_rejected(
         &formula("[\"<=\", \"x\", \"z\"]"),
         "E0702",
         (2, 13),
         "`z` is not declared",
     );
-    assert_refused(&formula("[\"<=\", \"x\"]"), "E0702", (2, 1), "takes two terms");
-    assert_refused(&formula("[\"ant\", true]"), "E0702", (2, 2), "no operator `ant`");
-    assert_refused(&formula("[]"), "E0702", (2, 1), "an empty list");
-    assert_refused(
+    assert_rejected(&formula("[\"<=\", \"x\"]"), "E0702", (2, 1), "takes two terms");
+    assert_rejected(&formula("[\"ant\", true]"), "E0702", (2, 2), "no operator `ant`");
+    assert_rejected(&formula("[]"), "E0702", (2, 1), "an empty list");
+    assert_rejected(
         &formula("[[\"and\"], true]"),
         "E0702",
         (2, 2),
         "the name of an operator",
     );
-    assert_refused(&formula("null"), "E0702", (2, 1), "`null`");
-    assert_refused(&formula("{}"), "E0702", (2, 1), "an object");
-    assert_refused(&formula("[\"not\", true, true]"), "E0702", (2, 1), "one formula");
-    assert_refused(
+    assert_rejected(&formula("null"), "E0702", (2, 1), "`null`");
+    assert_rejected(&formula("{}"), "E0702", (2, 1), "an object");
+    assert_rejected(&formula("[\"not\", true, true]"), "E0702", (2, 1), "one formula");
+    assert_rejected(
         &formula("[\"ite\", true, true, \"x\"]"),
         "E0702",
         (2, 21),
         "expected a formula",
     );
-    assert_refused(
+    assert_rejected(
         &formula("[\"<=\", [\"*\", \"x\", \"y\"], \"1\"]"),
         "E0703",
         (2, 8),
         "a linear term",
     );
-    assert_refused(
+    assert_rejected(
         &formula("[\"=\", [\"^\", \"x\", \"2\"], \"1\"]"),
         "E0703",
         (2, 7),
@@ -203,44 +203,44 @@ fn malformed_formulas_are_rejected() {
 #[test]
 fn malformed_terms_are_rejected() {
     let weight = |weight: &str| instance("true", weight);
-    assert_refused(
+    assert_rejected(
         &weight("[\"/\", \"x\", \"y\"]"),
         "E0703",
         (3, 12),
         "a number to divide by",
     );
-    assert_refused(
+    assert_rejected(
         &weight("[\"/\", \"x\", \"0\"]"),
         "E0702",
         (3, 12),
         "division by zero",
     );
-    assert_refused(&weight("[\"exp\", \"x\"]"), "E0703", (3, 2), "not a polynomial");
-    assert_refused(
+    assert_rejected(&weight("[\"exp\", \"x\"]"), "E0703", (3, 2), "not a polynomial");
+    assert_rejected(
         &weight("[\"^\", \"x\", \"y\"]"),
         "E0703",
         (3, 12),
         "a number as exponent",
     );
-    assert_refused(
+    assert_rejected(
         &weight("[\"^\", \"x\", \"-1\"]"),
         "E0703",
         (3, 12),
         "a whole exponent",
     );
-    assert_refused(
+    assert_rejected(
         &weight("[\"^\", \"x\", \"1/2\"]"),
         "E0703",
         (3, 12),
         "a whole exponent",
     );
-    assert_refused(&weight("[\"+\"]"), "E0702", (3, 1), "at least one term");
+    assert_rejected(&weight("[\"+\"]"), "E0702", (3, 1), "at least one term");
 }
 
 #[test]
 fn near_names_are_suggested() {
     let formula = |formula: &str| instance(formula, "\"1\"");
-    let help = &refused(&formula("[\"and\", [\"<=\", \"xx\", \"1\"]]")).help;
+    let help = &rejected(&formula("[\"and\", [\"<=\", \"xx\", \"1\"]]")).help;
     assert_eq!(help.as_slice(), ["did you mean `x`?"]);
     // If several names are equally similar to a misspelt name, the first one in alphabetical order is suggested every time.
     let reals = ["xe", "xc", "xf", "xb", "xd"].map(|name| format!(r#"["{name}", "0", "1"]"#));
@@ -249,40 +249,40 @@ fn near_names_are_suggested() {
         reals.join(", ")
     );
     for _ in 0..20 {
-        assert_eq!(refused(&text).help, ["did you mean `xb`?"]);
+        assert_eq!(rejected(&text).help, ["did you mean `xb`?"]);
     }
 }
 
 #[test]
 fn oversized_problems_are_rejected() {
     let weight = |weight: &str| instance("true", weight);
-    assert_refused(&weight("\"1e999999999\""), "E0702", (3, 1), "a number such as");
+    assert_rejected(&weight("\"1e999999999\""), "E0702", (3, 1), "a number such as");
     let smallest = format!("\"1e{}\"", i64::MIN);
-    assert_refused(&weight(&smallest), "E0702", (3, 1), "a number such as");
-    assert_refused(&weight(&"9".repeat(2000)), "E0704", (3, 1), "digits");
-    assert_refused(
+    assert_rejected(&weight(&smallest), "E0702", (3, 1), "a number such as");
+    assert_rejected(&weight(&"9".repeat(2000)), "E0704", (3, 1), "digits");
+    assert_rejected(
         &weight("[\"^\", \"x\", \"100000\"]"),
         "E0704",
         (3, 12),
         "exponent up to",
     );
     let towers = (0..4).fold("\"x\"".to_owned(), |base, _| format!("[\"^\", {base}, \"500\"]"));
-    assert_eq!(refused(&weight(&towers)).code.id, "E0704");
+    assert_eq!(rejected(&weight(&towers)).code.id, "E0704");
     let choices = r#"["^", ["^", ["+", ["^", ["ite", ["b", "a"], "2", "3"], "500"], "1"], "500"], "500"]"#;
-    assert_eq!(refused(&weight(choices)).code.id, "E0704");
+    assert_eq!(rejected(&weight(choices)).code.id, "E0704");
     let numbers = "[\"^\", \"1e300\", \"512\"]";
-    assert_eq!(refused(&weight(numbers)).code.id, "E0704");
+    assert_eq!(rejected(&weight(numbers)).code.id, "E0704");
 }
 
 #[test]
 fn deep_nesting_is_rejected() {
     for depth in [600, 5_000, 200_000] {
         let json = format!("{}true{}", "[\"not\", ".repeat(depth), "]".repeat(depth));
-        assert_eq!(refused(&instance(&json, "\"1\"")).code.id, "E0704", "{depth}");
+        assert_eq!(rejected(&instance(&json, "\"1\"")).code.id, "E0704", "{depth}");
         let lists = format!("(assert {}true{})", "(not ".repeat(depth), ")".repeat(depth));
-        assert_eq!(refused(&lists).code.id, "E0704", "{depth}");
-        assert!(["E0701", "E0704"].contains(&refused(&"(".repeat(depth)).code.id));
-        assert!(["E0701", "E0704"].contains(&refused(&"[".repeat(depth)).code.id));
+        assert_eq!(rejected(&lists).code.id, "E0704", "{depth}");
+        assert!(["E0701", "E0704"].contains(&rejected(&"(".repeat(depth)).code.id));
+        assert!(["E0701", "E0704"].contains(&rejected(&"[".repeat(depth)).code.id));
     }
     // If a definition uses other definitions, its depth is the depth of its full expansion.
     let mut script = String::from("(declare-fun x0 () Real)\n(assert (and (<= 0.0 x0) (<= x0 1.0)))\n");
@@ -292,7 +292,7 @@ fn deep_nesting_is_rejected() {
             "(define-fun x{at} () Real (ite (<= x{before} 0.5) (* 2.0 x{before}) 1.0))\n"
         ));
     }
-    assert_eq!(refused(&script).code.id, "E0704");
+    assert_eq!(rejected(&script).code.id, "E0704");
 }
 
 /// The names of assertions do not change the value. Names are only meant for solvers that report which assertions contradict each other.
@@ -643,8 +643,8 @@ fn random_bytes_never_panic() {
 #[test]
 fn unknown_keys_are_rejected() {
     let misspelt = r#"{"reals": [["x", "0", "1"]], "formula": true, "wieght": "x"}"#;
-    let found = refused(misspelt);
+    let found = rejected(misspelt);
     assert!(found.message.contains("an instance has no `wieght`"), "{found:?}");
-    let none = refused(r#"{"format": "wmi-instances/1", "instances": []}"#);
+    let none = rejected(r#"{"format": "wmi-instances/1", "instances": []}"#);
     assert!(none.message.contains("found none"), "{none:?}");
 }

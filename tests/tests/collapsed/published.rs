@@ -134,7 +134,7 @@ fn a_bias_with_equal_iterates_has_the_published_box() {
 /// Options that contradict the published density are rejected. The error points at the option.
 #[test]
 fn options_against_the_published_density_are_rejected() {
-    let refused = |name: &str, text: &str, option: &str, why: &str| {
+    let rejected = |name: &str, text: &str, option: &str, why: &str| {
         let found = match attempt(name, text) {
             Err(CompileFailure::Program(found)) => found,
             other => panic!("{name}: {:?}", other.err()),
@@ -178,11 +178,11 @@ fn options_against_the_published_density_are_rejected() {
     .into_iter()
     .enumerate()
     {
-        refused(&format!("apart{at}"), &with(LINE, options), option, why);
+        rejected(&format!("apart{at}"), &with(LINE, options), option, why);
     }
     let smooth = UNIT.replace("relu", "tanh");
     let drawn = format!("over = [hidden], {compat}");
-    refused(
+    rejected(
         "apart-drawn",
         &with(&smooth, &drawn),
         "compat",
@@ -190,7 +190,7 @@ fn options_against_the_published_density_are_rejected() {
     );
     let classes =
         format!("data classes = csv(\"c.csv\")\n{DIGIT}infer c = collapsed(M, classes) {{ {compat} }}\n");
-    refused("apart-classes", &classes, "compat", "is a class");
+    rejected("apart-classes", &classes, "compat", "is a class");
     let two = "data two = npy(\"x.npy\", \"y.npy\")
 model M(x: real[1]) -> y: real[2] {
   out = Dense(2)
@@ -198,5 +198,5 @@ model M(x: real[1]) -> y: real[2] {
 }
 ";
     let two = format!("{two}infer c = collapsed(M, two) {{ {compat} }}\n");
-    refused("apart-two", &two, "compat", "one number per row");
+    rejected("apart-two", &two, "compat", "one number per row");
 }

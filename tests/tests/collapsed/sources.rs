@@ -57,7 +57,7 @@ infer g = swag(M, d) {{ iterates = s, covariance = diagonal, predictive_draws = 
 /// starts.
 #[test]
 fn missing_iterates_are_rejected_at_their_option() {
-    let refused = |name: &str, text: &str, why: &str| {
+    let rejected = |name: &str, text: &str, why: &str| {
         let found = match attempt(name, text) {
             Err(CompileFailure::Program(found)) => found,
             other => panic!("{name}: {:?}", other.err()),
@@ -77,7 +77,7 @@ fn missing_iterates_are_rejected_at_their_option() {
     .enumerate()
     {
         let text = format!("{LINE}infer s = {from}\n{takes}");
-        refused(&format!("none{at}"), &text, "keeps no iterates");
+        rejected(&format!("none{at}"), &text, "keeps no iterates");
     }
     let other = UNIT
         .replace("model M", "model Other")
@@ -86,12 +86,12 @@ fn missing_iterates_are_rejected_at_their_option() {
     let text = format!(
         "{UNIT}{other}infer s = swag(M, d) {{ covariance = snapshots, {FAR} }}\ninfer c = collapsed(Other, d) {{ iterates = s }}\n"
     );
-    refused("other", &text, "which do not include `exit");
+    rejected("other", &text, "which do not include `exit");
     let splits = "data halves = csv(\"d.csv\") { test = splits(\"s.json\") }\n";
     let text = format!(
         "{splits}{LINE}infer s = swag(M, d) {{ covariance = snapshots, {FAR} }}\ninfer c = collapsed(M, halves) {{ iterates = s }}\n"
     );
-    refused("splits", &text, "on 2 splits");
+    rejected("splits", &text, "on 2 splits");
     // In the non-centred parameterisation, the draws of the sampler are not draws of the weights.
     let text = "model M(x: real[1]) -> y: real {
   tau: positive ~ HalfNormal(1)
@@ -101,7 +101,7 @@ fn missing_iterates_are_rejected_at_their_option() {
 infer s = nuts(M, d) { chains = 1, non_centered = [w] }
 infer c = collapsed(M, d) { over = [w], iterates = s }
 ";
-    refused("noise", text, "contain the noise of `w`");
+    rejected("noise", text, "contain the noise of `w`");
     // A noise level is a site. The noise level is not a weight, because the mean does not depend on
     // it.
     let noisy = LINE

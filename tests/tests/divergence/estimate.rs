@@ -112,10 +112,10 @@ impl Table {
 
     /// Compiles every pair. The result for a pair is an error if the library does not have one of
     /// its distributions.
-    pub fn subjects(&self) -> impl Iterator<Item = (Pair, Result<Subject<'_>, Refused>)> {
+    pub fn subjects(&self) -> impl Iterator<Item = (Pair, Result<Subject<'_>, Rejection>)> {
         self.pairs.iter().map(|(pair, id)| {
             let subject = id
-                .ok_or(Refused {
+                .ok_or(Rejection {
                     code: "",
                     text: "the library lacks a distribution".to_owned(),
                 })
@@ -124,14 +124,14 @@ impl Table {
         })
     }
 
-    fn subject(&self, pair: Pair, id: InferId) -> Result<Subject<'_>, Refused> {
+    fn subject(&self, pair: Pair, id: InferId) -> Result<Subject<'_>, Rejection> {
         let mut compilation = Compilation::new(&self.program, id, &self.options);
         let elaborated = compilation
             .elaborate(&self.schema)
-            .map_err(|why| refused(why, self))?;
+            .map_err(|why| rejected(why, self))?;
         let densities = compilation
             .density(&elaborated.model)
-            .map_err(|why| refused(why, self))?;
+            .map_err(|why| rejected(why, self))?;
         Ok(Subject {
             pair,
             taylor: 0,
@@ -144,19 +144,19 @@ impl Table {
 
 /// The reason why the KL divergence of a pair cannot be compiled.
 #[derive(Clone, Debug)]
-pub struct Refused {
+pub struct Rejection {
     /// The code of the diagnostic. The code is empty if the reason is not a diagnostic.
     pub code: &'static str,
     pub text: String,
 }
 
-fn refused(failure: CompileFailure, table: &Table) -> Refused {
+fn rejected(failure: CompileFailure, table: &Table) -> Rejection {
     match failure {
-        CompileFailure::Program(diagnostics) => Refused {
+        CompileFailure::Program(diagnostics) => Rejection {
             code: diagnostics.first().map_or("", |diagnostic| diagnostic.code.id),
             text: rendered(&diagnostics, &table.program),
         },
-        CompileFailure::Fault(fault) => Refused {
+        CompileFailure::Fault(fault) => Rejection {
             code: "",
             text: fault.to_string(),
         },
@@ -170,7 +170,11 @@ fn rendered(diagnostics: &[bnnc_base::diagnostic::Diagnostic], program: &Checked
 
 impl Subject<'_> {
     /// Compiles the KL divergence with an estimator that uses this number of draws.
-    pub fn divergence(&mut self, draws: usize, (estimator, statistics): Way) -> Result<Divergence, Refused> {
+    pub fn divergence(
+        &mut self,
+        draws: usize,
+        (estimator, statistics): Way,
+    ) -> Result<Divergence, Rejection> {
         let settings = self.compilation.settings(&self.elaborated);
         let kl = bnnc_rewrite::kl::KlOptions {
             estimator,
@@ -184,16 +188,18 @@ impl Subject<'_> {
         };
         let (model, posterior) = (&self.elaborated.model, &self.elaborated.posterior);
         let context = &mut self.compilation.context;
-        divergence(&self.densities, model, posterior, settings, context).map_err(|refusal| match refusal {
-            Refusal::Program(diagnostics) => Refused {
-                code: diagnostics.first().map_or("", |diagnostic| diagnostic.code.id),
-                text: diagnostics.iter().map(|found| found.message.clone()).collect(),
+        divergence(&self.densities, model, posterior, settings, context).map_err(
+            |rejection| match rejection {
+                Refusal::Program(diagnostics) => Rejection {
+                    code: diagnostics.first().map_or("", |diagnostic| diagnostic.code.id),
+                    text: diagnostics.iter().map(|found| found.message.clone()).collect(),
+                },
+                Refusal::Fault(fault) => Rejection {
+                    code: "",
+                    text: fault.to_string(),
+                },
             },
-            Refusal::Fault(fault) => Refused {
-                code: "",
-                text: fault.to_string(),
-            },
-        })
+        )
     }
 
     /// Returns a machine that computes the KL divergence and its gradient.

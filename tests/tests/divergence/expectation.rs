@@ -48,7 +48,7 @@ pub fn compare(
     way: Way,
     set: impl Fn(&mut StateValues),
 ) -> Result<Comparison, String> {
-    let divergence = subject.divergence(DRAWS, way).map_err(|refused| refused.text)?;
+    let divergence = subject.divergence(DRAWS, way).map_err(|rejected| rejected.text)?;
     let mut states = states(&divergence);
     set(&mut states);
     let (method, nodes) = (method(&divergence), divergence.gradient_nodes);
@@ -98,7 +98,9 @@ fn slope(pair: &Pair, states: &StateValues, name: &str, at: usize) -> f64 {
 #[test]
 fn gradients_match_slopes_of_the_integrals() {
     finite(|pair, mut subject| {
-        let divergence = subject.divergence(DRAWS, BEST).map_err(|refused| refused.text)?;
+        let divergence = subject
+            .divergence(DRAWS, BEST)
+            .map_err(|rejected| rejected.text)?;
         let states = states(&divergence);
         let mut machine = subject.machine(&divergence, DRAWS, "cranelift");
         let estimates: Vec<StateValues> = (0..ESTIMATES).map(|step| machine.at(&states, step)).collect();

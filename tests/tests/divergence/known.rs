@@ -33,7 +33,7 @@ fn each(text: &str, pairs: Vec<Pair>, mut check: impl FnMut(usize, Pair, Subject
     for (at, (pair, subject)) in Table::of(text, pairs).subjects().enumerate() {
         match subject {
             Ok(subject) => check(at, pair, subject),
-            Err(refused) => panic!("{}: {}", pair.label(), refused.text),
+            Err(rejected) => panic!("{}: {}", pair.label(), rejected.text),
         }
     }
 }

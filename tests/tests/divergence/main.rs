@@ -32,7 +32,7 @@ fn finite(check: impl Fn(&Pair, Subject<'_>) -> Result<(), String>) {
         }
         count += 1;
         let result = subject
-            .map_err(|refused| refused.text)
+            .map_err(|rejected| rejected.text)
             .and_then(|subject| check(&pair, subject));
         faults.extend(result.err().map(|fault| format!("{}: {fault}", pair.label())));
     }

@@ -12,7 +12,7 @@ use super::pairs::Expected;
 fn the_number_of_nodes_does_not_depend_on_the_draws() {
     finite(|_, mut subject| {
         let mut nodes = |draws: usize, way| {
-            let found = subject.divergence(draws, way).map_err(|refused| refused.text)?;
+            let found = subject.divergence(draws, way).map_err(|rejected| rejected.text)?;
             Ok::<usize, String>(found.gradient_nodes)
         };
         let many = [2, 10, 100, 1000, 1_000_000]
@@ -37,7 +37,7 @@ fn the_number_of_nodes_does_not_depend_on_the_draws() {
 #[test]
 fn methods_are_the_best_known() {
     finite(|pair, mut subject| {
-        let found = subject.divergence(10, BEST).map_err(|refused| refused.text)?;
+        let found = subject.divergence(10, BEST).map_err(|rejected| rejected.text)?;
         let Expected::Finite(least) = pair.expected else {
             return Ok(());
         };
@@ -60,15 +60,15 @@ fn infinite_divergences_are_errors() {
             continue;
         }
         count += 1;
-        let refused = match subject.and_then(|mut subject| subject.divergence(10, BEST)) {
+        let rejected = match subject.and_then(|mut subject| subject.divergence(10, BEST)) {
             Ok(found) => {
-                faults.push(format!("{}: not refused, {}", pair.label(), found.reports[0].kl));
+                faults.push(format!("{}: not rejected, {}", pair.label(), found.reports[0].kl));
                 continue;
             }
-            Err(refused) => refused,
+            Err(rejected) => rejected,
         };
-        if refused.code != "E0302" {
-            faults.push(format!("{}: {} {}", pair.label(), refused.code, refused.text));
+        if rejected.code != "E0302" {
+            faults.push(format!("{}: {} {}", pair.label(), rejected.code, rejected.text));
         }
     }
     none(&faults, count);

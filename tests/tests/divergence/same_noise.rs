@@ -1,7 +1,7 @@
 //! Estimates from averages over noise agree with the plain mean over the same draws. The plain mean
 //! is computed by pairwise summation.
 
-use super::estimate::{DIRECT, Refused, SUMS, Subject, Table, inputs, states};
+use super::estimate::{DIRECT, Rejection, SUMS, Subject, Table, inputs, states};
 use super::finite;
 use super::pairs::{self, Pair};
 use super::pairwise::{Summed, evaluate};
@@ -44,7 +44,7 @@ fn shift(states: &StateValues) -> StateValues {
 
 /// Compares the value and the gradient of a KL divergence for this number of draws on one backend.
 fn compare(subject: &mut Subject<'_>, (draws, tolerance): (usize, f64), backend: &str) -> Result<(), String> {
-    let text = |refused: Refused| refused.text;
+    let text = |rejected: Rejection| rejected.text;
     let direct = subject.divergence(draws, DIRECT).map_err(text)?;
     let sums = subject.divergence(draws, SUMS).map_err(text)?;
     let states = states(&direct);

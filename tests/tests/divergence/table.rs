@@ -15,10 +15,10 @@ fn row(pair: &Pair, subject: &mut Subject<'_>) -> Result<String, String> {
                 .map(|found| found.gradient_nodes.to_string())
         })
         .collect::<Result<Vec<String>, _>>()
-        .map_err(|refused| refused.text)?;
-    let separated = subject.divergence(10, SUMS).map_err(|refused| refused.text)?;
+        .map_err(|rejected| rejected.text)?;
+    let separated = subject.divergence(10, SUMS).map_err(|rejected| rejected.text)?;
     let sampled = separated.reports[0].kl.clone();
-    let law = subject.divergence(10, LAW).map_err(|refused| refused.text)?;
+    let law = subject.divergence(10, LAW).map_err(|rejected| rejected.text)?;
     let time = if law.reports[0].kl == sampled {
         "grows"
     } else {

@@ -8,8 +8,8 @@ use bnnc_tests::compile;
 use std::path::Path;
 
 /// Returns the first diagnostic of a program that does not compile.
-fn refused(folder: &Path, text: &str) -> Diagnostic {
-    compile::refused(&folder.join("p.bnn"), text)
+fn rejected(folder: &Path, text: &str) -> Diagnostic {
+    compile::rejected(&folder.join("p.bnn"), text)
 }
 
 /// At the maximum, weights in `over` have the prior with the tuned factor. All other weights have
@@ -108,7 +108,7 @@ infer l = laplace(Line, rows) {{ epochs = 2, online = true{options} }}
             "already tunes the factor on the prior",
         ),
     ] {
-        let found = refused(&folder, &of(prior, noise, options));
+        let found = rejected(&folder, &of(prior, noise, options));
         assert_eq!(found.code.id, "E0614", "{found:?}");
         assert!(found.message.contains(said), "{}", found.message);
         assert!(!found.help.is_empty());

@@ -1,6 +1,6 @@
 //! Gaussians over iterates.
 
-use crate::setup::{LINE, NET, Y, close, collected, compiled, folder, refused, seeded, stopped, values};
+use crate::setup::{LINE, NET, Y, close, collected, compiled, folder, rejected, seeded, stopped, values};
 use bnnc_core::context::Context;
 use bnnc_kernels::pool::Pool;
 use bnnc_methods::iterates::seed_of;
@@ -120,7 +120,7 @@ infer more = ensemble(Q, d) {{ epochs = 2, members = 3 }}
 #[test]
 fn options_without_a_covariance_are_rejected() {
     let few = format!("{NET}infer fit = swag(Net, d) {{ epochs = 10, warmup = 8, every = 2 }}\n");
-    let diagnostic = refused("few", &few);
+    let diagnostic = rejected("few", &few);
     assert_eq!(diagnostic.code.id, "E0614");
     assert!(
         diagnostic.message.contains("give 1 iterates"),
@@ -128,7 +128,7 @@ fn options_without_a_covariance_are_rejected() {
         diagnostic.message
     );
     let one = format!("{NET}infer fit = swag(Net, d) {{ epochs = 10, covariance = low_rank(1) }}\n");
-    assert_eq!(refused("one", &one).code.id, "E0614");
+    assert_eq!(rejected("one", &one).code.id, "E0614");
 }
 
 /// The learning rate is so small that no step improves the loss. With `patience`, training then

@@ -1,6 +1,6 @@
 //! Dropout masks on the inputs of layers.
 
-use crate::setup::{LINE, NET, X, Y, compiled, dropped, refused};
+use crate::setup::{LINE, NET, X, Y, compiled, dropped, rejected};
 use bnnc_core::states::StateValues;
 use bnnc_tests::compile as compiling;
 use bnnc_tests::step::{Steps, predictions};
@@ -176,21 +176,21 @@ fn the_gradient_matches_the_masked_loss() {
 #[test]
 fn invalid_dropout_layers_are_rejected() {
     let unknown = format!("{NET}infer fit = dropout(Net, d) {{ layers = [hiden] }}\n");
-    let diagnostic = refused("unknown", &unknown);
+    let diagnostic = rejected("unknown", &unknown);
     assert_eq!(diagnostic.code.id, "E0320");
     assert!(
         diagnostic.help.iter().any(|help| help.contains("hidden")),
         "{diagnostic:?}"
     );
     let nothing = format!("{LINE}infer fit = dropout(Line, d)\n");
-    let diagnostic = refused("nothing", &nothing);
+    let diagnostic = rejected("nothing", &nothing);
     assert_eq!(diagnostic.code.id, "E0322");
     assert!(
         diagnostic.help.iter().any(|help| help.contains("layers = [out]")),
         "{diagnostic:?}"
     );
     let bias = format!("{NET}infer fit = dropout(Net, d) {{ layers = [out.b] }}\n");
-    assert_eq!(refused("bias", &bias).code.id, "E0322");
+    assert_eq!(rejected("bias", &bias).code.id, "E0322");
 }
 
 /// Training with masks runs to its end, and predictions average over masks.

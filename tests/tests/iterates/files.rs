@@ -1,6 +1,6 @@
 //! Starts from files.
 
-use crate::setup::{LINE, NET, close, collected, folder, refused, seeded, single, stopped, values};
+use crate::setup::{LINE, NET, close, collected, folder, rejected, seeded, single, stopped, values};
 use bnnc_run::out;
 use bnnc_tests::compile as compiling;
 use std::path::{Path, PathBuf};
@@ -144,9 +144,9 @@ fn files_cannot_start_states_that_are_not_values() {
 }}
 infer fit = vi(Q, d) {{ epochs = 1, {start} }}\n"
     );
-    let diagnostic = refused("family", &family);
+    let diagnostic = rejected("family", &family);
     assert_eq!(diagnostic.code.id, "E0620");
     assert!(diagnostic.message.contains("`Normal`"), "{}", diagnostic.message);
     let noise = format!("{LINE}infer fit = nuts(Line, d) {{ non_centered = [out.w], {start} }}\n");
-    assert_eq!(refused("noise", &noise).code.id, "E0620");
+    assert_eq!(rejected("noise", &noise).code.id, "E0620");
 }

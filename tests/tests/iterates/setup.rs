@@ -67,8 +67,8 @@ pub fn compiled(name: &str, text: &str) -> Compiled {
 }
 
 /// Returns the first diagnostic of the compiler for a program that does not compile.
-pub fn refused(name: &str, text: &str) -> Diagnostic {
-    compiling::refused(&folder(name).join("p.bnn"), text)
+pub fn rejected(name: &str, text: &str) -> Diagnostic {
+    compiling::rejected(&folder(name).join("p.bnn"), text)
 }
 
 pub fn stopped(compiled: &Compiled) -> Diagnostic {

@@ -1,7 +1,7 @@
 //! Models whose approximation has a known result: conjugate models, links that agree with quadrature, and outputs without curvature.
 
 use crate::setup::{
-    LINE, POINTS, approximated, close, column, compiled, design, folder, outcome, refused, shown_so, stopped,
+    LINE, POINTS, approximated, close, column, compiled, design, folder, outcome, rejected, shown_so, stopped,
 };
 use bnnc_abi::laplace::Structure;
 use bnnc_abi::manifest::Work;
@@ -222,7 +222,7 @@ infer l = laplace(Heads, rows) {{ epochs = 1, {over} }}
             "3 weights for its subnetwork, but there are only 2",
         ),
     ] {
-        let found = refused(&folder, &of(over));
+        let found = rejected(&folder, &of(over));
         assert_eq!(found.code.id, code, "{over}: {found:?}");
         assert!(found.message.contains(said), "{over}: {}", found.message);
     }
@@ -285,7 +285,7 @@ infer l = laplace(Two, rows) { epochs = 2000, batch = 0, optimiser = Adam(1e-2),
     let one = text.replace("z ~ Normal(b * x, 0.8)", "z ~ Laplace(b * x, 0.8)");
     self::compiled(&folder, &one);
     let both = one.replace("y ~ Normal(a * x, 0.5)", "y ~ Laplace(a * x, 0.5)");
-    assert_eq!(refused(&folder, &both).code.id, "E0624");
+    assert_eq!(rejected(&folder, &both).code.id, "E0624");
 }
 
 /// The target may be standardised. Outputs that are not means of a Normal likelihood still keep the

@@ -1,7 +1,7 @@
 //! Programs and runs that cannot be approximated.
 
 use crate::setup::{
-    LINE, POINTS, compiled, design, folder, inverse, refused, safetensors, shown_so, stopped,
+    LINE, POINTS, compiled, design, folder, inverse, rejected, safetensors, shown_so, stopped,
 };
 use bnnc_abi::laplace::{Link, Over, Score};
 use bnnc_abi::manifest::Work;
@@ -176,7 +176,7 @@ fn known_errors_are_reported_before_training() {
             "correlates weights",
         ),
     ] {
-        let found = refused(&one, &format!("{EARLIER}infer l = {infer}\n"));
+        let found = rejected(&one, &format!("{EARLIER}infer l = {infer}\n"));
         assert_eq!(found.code.id, code, "{infer}: {found:?}");
         assert!(found.message.contains(said), "{infer}: {}", found.message);
         assert!(
@@ -241,7 +241,7 @@ infer l = laplace(Line, rows) {{ epochs = 300, batch = 0, optimiser = Adam(1e-2)
         ("Peak(a + b * x)", "`loc` of `Peak`"),
     ] {
         for options in ["curvature = ggn", "curvature = hessian", "structure = diagonal"] {
-            let found = refused(&folder, &of(likelihood, options));
+            let found = rejected(&folder, &of(likelihood, options));
             assert_eq!(found.code.id, "E0624", "{likelihood}, {options}");
             assert!(
                 found.message.contains("second") && found.message.contains(argument),
@@ -279,7 +279,7 @@ infer l = laplace(Line, rows) {{ epochs = 300, batch = 0, optimiser = Adam(1e-2)
         let text = of("Peak(0 * a)", options)
             .replace("{ x - loc }", "{ -1 }")
             .replace("{ loc - x }", "{ -2 }");
-        let found = refused(&folder, &text);
+        let found = rejected(&folder, &text);
         assert_eq!(found.code.id, "E0624", "{options}");
         assert!(found.message.contains("first"), "{}", found.message);
     }

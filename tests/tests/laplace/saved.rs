@@ -2,7 +2,7 @@
 
 use crate::setup::{
     FULL, POINTS, TANH, approximated, close, compiled, design, folder, infer, inverse, network, outcome,
-    refusal,
+    rejection,
 };
 use bnnc_abi::manifest::InferenceBlock;
 use bnnc_base::dtype::Precision;
@@ -280,8 +280,8 @@ infer one = laplace(Line, rows) { epochs = 50, structure = diagonal }
 fn joint_covariances_need_a_gaussian_and_memory() {
     let kept = Kept::new("unsaid");
     for (code, message) in [
-        refusal(kept.slopes("several")),
-        refusal(kept.joint("several", None)),
+        rejection(kept.slopes("several")),
+        rejection(kept.joint("several", None)),
     ] {
         assert!(
             code == "E0548" && message.contains("not a Laplace"),
@@ -296,7 +296,7 @@ fn joint_covariances_need_a_gaussian_and_memory() {
         let need = memory::together(kept.infer(name), laplace, members, 3);
         assert!(need > least, "{name}: {need}");
         assert!(kept.joint(name, Some(need)).is_ok());
-        assert_eq!(refusal(kept.joint(name, Some(need - 1))).0, "E0502");
+        assert_eq!(rejection(kept.joint(name, Some(need - 1))).0, "E0502");
     }
 }
 

@@ -111,8 +111,8 @@ pub fn shown_so(code: &str, diagnostic: &Diagnostic) {
 }
 
 /// Returns the first diagnostic of a program that does not compile.
-pub fn refused(folder: &Path, text: &str) -> Diagnostic {
-    compile::refused(&folder.join("p.bnn"), text)
+pub fn rejected(folder: &Path, text: &str) -> Diagnostic {
+    compile::rejected(&folder.join("p.bnn"), text)
 }
 
 /// A tanh network with one input, two hidden units and one output. The Laplace approximation of
@@ -189,7 +189,7 @@ pub fn inverse([aa, ab, bb]: [f64; 3]) -> [f64; 3] {
 }
 
 /// Returns the code and the message of an error.
-pub fn refusal<T: std::fmt::Debug>(made: Result<T, Stop>) -> (&'static str, String) {
+pub fn rejection<T: std::fmt::Debug>(made: Result<T, Stop>) -> (&'static str, String) {
     match made {
         Err(Stop::Diagnostics(found)) => (found[0].code.id, found[0].message.clone()),
         other => panic!("{other:?}"),

@@ -1,7 +1,7 @@
 //! The choice of the weights of subnetworks, and approximations that use earlier inferences.
 
 use crate::setup::{
-    LINE, POINTS, TANH, approximated, close, column, compiled, folder, network, outcome, refused,
+    LINE, POINTS, TANH, approximated, close, column, compiled, folder, network, outcome, rejected,
     safetensors, stopped,
 };
 use bnnc_core::context::Context;
@@ -45,11 +45,11 @@ infer l = laplace(Net, rows) {{ over = subnetwork({size}), start = safetensors(\
         approximated(&result, "l").members[0].index.as_deref().unwrap(),
         [0, 2, 4, 6]
     );
-    let refusal = stopped(&compiled(&folder, &of(5)), None);
-    assert_eq!(refusal.code.id, "E0625");
-    assert_eq!(refusal.help, ["use at most 4 weights"]);
-    let refusal = bnnc_methods::laplace::diagnostics::too_few_weights("l", 1, 0, 7);
-    assert!(refusal.help[0].contains("no subnetwork is possible"));
+    let rejection = stopped(&compiled(&folder, &of(5)), None);
+    assert_eq!(rejection.code.id, "E0625");
+    assert_eq!(rejection.help, ["use at most 4 weights"]);
+    let rejection = bnnc_methods::laplace::diagnostics::too_few_weights("l", 1, 0, 7);
+    assert!(rejection.help[0].contains("no subnetwork is possible"));
 }
 
 /// Subnetworks can be chosen by the variances of other posteriors. A mixture can have one Gaussian
@@ -160,7 +160,7 @@ model Constant(x: real) -> y: real {{
     assert_eq!(found.code.id, "E0549");
     assert!(found.message.ends_with("split 2"), "{}", found.message);
     let other = "infer m = map(Constant, rows) { epochs = 1 }\ninfer l = laplace(Line, rows) { start = m }\n";
-    let found = refused(&folder, &format!("{head}{other}"));
+    let found = rejected(&folder, &format!("{head}{other}"));
     assert_eq!(found.code.id, "E0540");
     assert!(found.message.contains("`b`"), "{}", found.message);
     let far = "infer l = laplace(Line, several) { epochs = 1, optimiser = SGD(1e-9) }\n";
@@ -251,7 +251,7 @@ infer l = laplace(Deep, rows) {{ epochs = 1, over = [{over}] }}
         saved.contains("\"over\":\"[out.b, out.w]\"") || saved.contains("\"over\":\"[out.w, out.b]\""),
         "{saved}"
     );
-    let found = refused(&folder, &program("hiden"));
+    let found = rejected(&folder, &program("hiden"));
     assert_eq!(found.code.id, "E0313");
     assert!(found.help.concat().contains("did you mean `"), "{found:?}");
 }
@@ -268,8 +268,8 @@ fn a_fraction_of_one_is_rejected() {
     };
     assert!(!load("1").has_errors());
     assert!(!load("0.5").has_errors());
-    let refused = load("1.0");
-    assert!(refused.has_errors());
-    let text = format!("{:?}", refused.diagnostics);
+    let rejected = load("1.0");
+    assert!(rejected.has_errors());
+    let text = format!("{:?}", rejected.diagnostics);
     assert!(text.contains("one weight"), "{text}");
 }

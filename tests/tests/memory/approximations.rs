@@ -100,16 +100,16 @@ fn earlier_inferences_are_named_in_the_error() {
     assert!(earlier(last) >= 601 * 601 * 8 && earlier(last) < 601 * 601 * 8 + (64 << 10));
     let limit = predicted(&alone);
     assert!(last.cost.peak_bytes >= limit + 601 * 601 * 8);
-    let refusal = bnnc_run::cost::advice::too_little_memory(&both.manifest, last, limit);
+    let rejection = bnnc_run::cost::advice::too_little_memory(&both.manifest, last, limit);
     assert!(
-        refusal
+        rejection
             .notes
             .iter()
             .any(|note| note.contains("the results of earlier inferences"))
     );
-    assert!(refusal.help.iter().any(|help| help.contains("`--only last`")));
-    let refusal = bnnc_run::cost::advice::too_little_memory(&both.manifest, last, limit / 2);
-    assert!(!refusal.help.iter().any(|help| help.contains("--only")));
+    assert!(rejection.help.iter().any(|help| help.contains("`--only last`")));
+    let rejection = bnnc_run::cost::advice::too_little_memory(&both.manifest, last, limit / 2);
+    assert!(!rejection.help.iter().any(|help| help.contains("--only")));
 }
 
 /// All Gaussians of a mixture are in memory at the same time. Each member has a matrix of 721 by

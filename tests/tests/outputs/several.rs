@@ -399,7 +399,7 @@ fn outputs_that_do_not_fit_together_are_rejected() {
         "data d = json(\"w.json\")\n{}infer fit = map(M, d)\n",
         model("x: real", "y1: real, y2: real[m]")
     );
-    let found = compiling::refused(&folder.join("apart.bnn"), &apart);
+    let found = compiling::rejected(&folder.join("apart.bnn"), &apart);
     assert_eq!(found.code.id, "E0292", "{found:?}");
     assert!(
         found.message.contains("`y2` is one array for all examples"),
@@ -409,7 +409,7 @@ fn outputs_that_do_not_fit_together_are_rejected() {
         "data d = csv(\"d.csv\")\n{}infer fit = map(M, d)\n",
         model("x: real[k]", "y1: real, y2: real")
     );
-    let found = compiling::refused(&folder.join("among.bnn"), &among);
+    let found = compiling::rejected(&folder.join("among.bnn"), &among);
     assert_eq!(found.code.id, "E0640", "{found:?}");
     let named = among.replace("\"d.csv\")", "\"d.csv\") { inputs = [x] }");
     assert!(compiling::attempt(&folder.join("named.bnn"), &named, &options("cranelift", None)).is_ok());

@@ -159,8 +159,8 @@ fn other_texts_are_reported_at_their_line() {
     for part in ["E0615", "the distribution `Normal`", "bnnc emit training"] {
         assert!(shown.contains(part), "{shown}");
     }
-    let refused = emitted(Path::new("model.loops"), "plan", "loops");
-    assert_eq!(code(&refused.unwrap_err()), "E0615");
+    let rejected = emitted(Path::new("model.loops"), "plan", "loops");
+    assert_eq!(code(&rejected.unwrap_err()), "E0615");
     let exp = std::fs::read_to_string(folder().join("exp.graph")).unwrap();
     assert_eq!(
         code(&emitted(Path::new("model.graph"), &exp, "density").unwrap_err()),

@@ -388,8 +388,8 @@ fn the_folder_of_another_run_is_replaced_as_a_whole_or_not_at_all() {
     fs::write(trial.path("program.bnn"), &program).unwrap();
     let path = trial.path("out");
     let folder = path.to_str().unwrap();
-    let refused = trial.bnnc("run", &["--out", folder]);
-    refused.assert_error("E0514", 2, &["the program has changed", "--overwrite"]);
+    let rejected = trial.bnnc("run", &["--out", folder]);
+    rejected.assert_error("E0514", 2, &["the program has changed", "--overwrite"]);
     trial
         .bnnc("run", &["--out", folder, "--seed", "7", "--resume", folder])
         .assert_status(2);

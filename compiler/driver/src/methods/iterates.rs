@@ -187,7 +187,7 @@ impl Compilation<'_> {
         }
         let is_set = |option| self.is_set(option);
         swag.check_training(is_set)
-            .map_err(|refusal| self.refused(&refusal))?;
+            .map_err(|found| self.conflict(&found))?;
         Ok(swag)
     }
 }

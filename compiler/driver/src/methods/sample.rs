@@ -1,6 +1,6 @@
 //! Builds the programs of methods that run Markov chains, and checks the options of the chains.
 
-mod abreast;
+mod lockstep;
 
 use crate::compilation::{Compilation, ElaboratedInference};
 use crate::diagnostics;
@@ -11,11 +11,11 @@ use bnnc_abi::manifest::{InferenceBlock, Work};
 use bnnc_abi::method::MethodDef;
 use bnnc_abi::method::declare::OptionName;
 use bnnc_abi::names::layer_of;
+use bnnc_abi::run_options::OptionConflict;
 use bnnc_abi::sampling::{
     ChainOptions, DiagnosedQuantities, LooPolicy, Prepare, PreparedColumn, SamplerKind, Sampling,
     SgldOptions, Steps, Transition,
 };
-use bnnc_abi::steering::OptionConflict;
 use bnnc_base::dtype::Precision;
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Dim, Sizes, Symbol};
@@ -98,7 +98,7 @@ impl Compilation<'_> {
         self.reported(&sampled, &options)?;
         let transition = self.transition(sampler, &sampled)?;
         let checked = transition.part().check(schema.train, &options);
-        checked.map_err(|refusal| self.refused(&refusal))?;
+        checked.map_err(|found| self.conflict(&found))?;
         let precision = self.precision(backend)?;
         let prepare = self.prepare(&sampled, precision, backend)?;
         let alone = self.lower("density", &sampled.density, &[], precision)?;
@@ -107,8 +107,8 @@ impl Compilation<'_> {
             .with(Symbol::Batch, schema.train.max(1))
             .with(Symbol::Examples, schema.train);
         let step = bnnc_lower::cost::estimate(&alone);
-        let (density, abreast) = match transition.part().reads_all() {
-            true => self.abreast(&sampled, alone, step.at(&sizes).flops, precision)?,
+        let (density, lanes) = match transition.part().reads_all() {
+            true => self.lockstep(&sampled, alone, step.at(&sizes).flops, precision)?,
             false => (alone, 1),
         };
         let cost = Cost {
@@ -121,7 +121,7 @@ impl Compilation<'_> {
         let sampling = Sampling {
             prepare,
             density: self.code(density, backend)?,
-            abreast,
+            lanes,
             rows: self.code(rows, backend)?,
             moved: sampled.moved.iter().map(|name| name.to_string()).collect(),
             noncentred: sampled.noncentred.clone(),
@@ -216,7 +216,7 @@ impl Compilation<'_> {
 
     /// Creates the error for a conflict of options that a check shared with `--set` has found. See
     /// [`Compilation::apart`].
-    pub(crate) fn refused(&self, refusal: &OptionConflict) -> CompileFailure {
-        self.apart(refusal.option, &refusal.message, &refusal.help)
+    pub(crate) fn conflict(&self, found: &OptionConflict) -> CompileFailure {
+        self.apart(found.option, &found.message, &found.help)
     }
 }

@@ -77,7 +77,7 @@ impl SamplingPrograms {
     ///
     /// # Errors
     /// Fails only if a pass has a bug.
-    pub fn abreast(&self, context: &mut PassContext) -> Result<Function, Fault> {
+    pub fn lockstep(&self, context: &mut PassContext) -> Result<Function, Fault> {
         let function = pipeline::step(&pipelines::LOCKSTEP, context, |_| {
             Ok::<_, Fault>(predict::over_draws("density", &self.whole, &self.moved))
         })?;
@@ -228,7 +228,7 @@ fn check(plans: &[SitePlan<'_>], noncentred: &[Arc<str>]) -> Result<(), Vec<Diag
     let refusal = |name: &Arc<str>| {
         let plan = plans.iter().find(|plan| *plan.site.name == **name);
         match plan {
-            Some(plan) => noncentre::refusal(plan.site, plan.prior, moves(plan)),
+            Some(plan) => noncentre::rejection(plan.site, plan.prior, moves(plan)),
             None => {
                 let sites = plans.iter().map(|plan| &*plan.site.name);
                 Some(noncentre::unknown(name, sites))
@@ -242,7 +242,7 @@ fn check(plans: &[SitePlan<'_>], noncentred: &[Arc<str>]) -> Result<(), Vec<Diag
 /// Returns whether a site has a non-centred parameterisation and its prior has a scale that depends
 /// on a site that is not fixed.
 fn is_centred(plan: &SitePlan<'_>, plans: &[SitePlan<'_>]) -> bool {
-    if noncentre::refusal(plan.site, plan.prior, moves(plan)).is_some() {
+    if noncentre::rejection(plan.site, plan.prior, moves(plan)).is_some() {
         return false;
     }
     let Some(scale) = noncentre::scale(plan.prior) else {

@@ -486,7 +486,7 @@ fn reports_name_the_estimator_of_each_site() {
     );
 }
 
-fn refused(model: &Model, posterior: &ApproximatePosterior, layers: Layers<'_>) -> (&'static Code, String) {
+fn rejected(model: &Model, posterior: &ApproximatePosterior, layers: Layers<'_>) -> (&'static Code, String) {
     match compile(model, posterior, 1, layers) {
         Err(Refusal::Program(diagnostics)) => (diagnostics[0].code, diagnostics[0].message.clone()),
         other => panic!("expected a diagnostic, found {other:?}"),
@@ -496,7 +496,7 @@ fn refused(model: &Model, posterior: &ApproximatePosterior, layers: Layers<'_>) 
 #[test]
 fn layers_that_are_unknown_or_named_twice_are_rejected() {
     let unknown = names(&["oot"]);
-    let (code, message) = refused(&linear(), &linear_posterior(), local(&unknown));
+    let (code, message) = rejected(&linear(), &linear_posterior(), local(&unknown));
     assert_eq!(code.id, diagnostics::UNKNOWN_LAYER.id);
     assert_eq!(
         message,
@@ -509,7 +509,7 @@ fn layers_that_are_unknown_or_named_twice_are_rejected() {
         flipout: &all,
         ..Layers::default()
     };
-    let (code, message) = refused(&linear(), &linear_posterior(), both);
+    let (code, message) = rejected(&linear(), &linear_posterior(), both);
     assert_eq!(code.id, diagnostics::LAYER_FORM.id);
     assert_eq!(
         message,
@@ -533,7 +533,7 @@ fn unsupported_estimators_are_rejected_with_a_reason() {
             &[0.0, 1.0],
         )])
     };
-    let why = |model: &Model, layers| refused(model, &plain(), layers).1;
+    let why = |model: &Model, layers| rejected(model, &plain(), layers).1;
     let bent = one(|b, w, x| {
         let bent = b.tanh(w);
         let product = b.contract(bent, x, "ij,j->i");
@@ -577,11 +577,11 @@ fn unsupported_estimators_are_rejected_with_a_reason() {
         b.reduce_sum_all(product)
     });
     assert_eq!(
-        refused(&model, &skewed, local(&all)).1,
+        rejected(&model, &skewed, local(&all)).1,
         "`local` is not possible for `out.w`: the elements of a draw of `Normal` are not independent normal variates"
     );
     assert_eq!(
-        refused(&model, &skewed, flipout(&all)).1,
+        rejected(&model, &skewed, flipout(&all)).1,
         "`flipout` is not possible for `out.w`: the `draw` of `Normal` does not show that draws are symmetric around a centre, \
          element by element"
     );

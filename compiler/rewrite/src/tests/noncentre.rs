@@ -179,7 +179,7 @@ fn location_and_scale_cancel_without_rounding() {
 
 /// Returns the error message for the site `theta` with the prior `prior`, in a model without free
 /// parameters.
-fn refused(prior: Instance, params: &[f64], support: Support, moves: bool) -> Option<String> {
+fn rejected(prior: Instance, params: &[f64], support: Support, moves: bool) -> Option<String> {
     let mut site = declared("theta", prior, params);
     site.support = support;
     let shape = site.prior.value.shape.clone();
@@ -189,9 +189,9 @@ fn refused(prior: Instance, params: &[f64], support: Support, moves: bool) -> Op
     });
     assert_eq!(shape, Shape::fixed(&[SIZE]));
     let densities = density(&model).unwrap();
-    let refusal = noncentre::refusal(&model.sites[0], prior_of(&densities), moves)?;
-    assert!(std::ptr::eq(refusal.code, &diagnostics::NO_NOISE));
-    Some(refusal.message)
+    let rejection = noncentre::rejection(&model.sites[0], prior_of(&densities), moves)?;
+    assert!(std::ptr::eq(rejection.code, &diagnostics::NO_NOISE));
+    Some(rejection.message)
 }
 
 #[test]
@@ -199,19 +199,19 @@ fn unsupported_sites_are_rejected_with_a_reason() {
     let shape = Shape::fixed(&[SIZE]);
     let positive = Support::Interval(0.0, f64::INFINITY);
     let reals = Support::Real;
-    assert_eq!(refused(normal(&shape), &[0.5, 2.0], reals, true), None);
+    assert_eq!(rejected(normal(&shape), &[0.5, 2.0], reals, true), None);
     let cases = [
-        (refused(exponential(&shape), &[], positive, true), "constrained"),
+        (rejected(exponential(&shape), &[], positive, true), "constrained"),
         (
-            refused(normal(&shape), &[0.0, 1.0], Support::Ordered, true),
+            rejected(normal(&shape), &[0.0, 1.0], Support::Ordered, true),
             "constrained",
         ),
         (
-            refused(radial(SIZE), &[0.0, 1.0], reals, true),
+            rejected(radial(SIZE), &[0.0, 1.0], reals, true),
             "depend on each other",
         ),
-        (refused(spike_and_slab(&shape), &[], reals, true), "no `draw`"),
-        (refused(normal(&shape), &[0.0, 1.0], reals, false), "fixes"),
+        (rejected(spike_and_slab(&shape), &[], reals, true), "no `draw`"),
+        (rejected(normal(&shape), &[0.0, 1.0], reals, false), "fixes"),
     ];
     for (message, why) in cases {
         let message = message.unwrap();
@@ -235,6 +235,6 @@ fn a_draw_without_location_and_scale_is_rejected() {
     let exponent = b.inline(&draw, &params)[0];
     let value = b.exp(exponent);
     instance.draw = Some(Arc::new(b.finish(vec![("value".into(), value)])));
-    let message = refused(instance, &[0.0, 1.0], Support::Real, true).unwrap();
+    let message = rejected(instance, &[0.0, 1.0], Support::Real, true).unwrap();
     assert!(message.contains("is not `loc + scale * noise`"), "{message}");
 }

@@ -159,7 +159,7 @@ impl ChainWriter {
             let _ = writeln!(text, "# {}", cells.join(", "));
         }
         let written = self.file.write_all(text.as_bytes());
-        self.told(written)
+        self.with_path(written)
     }
 
     /// Writes a draw: the sampler's statistics, followed by the elements of all parameters in
@@ -181,7 +181,7 @@ impl ChainWriter {
         self.line.push('\n');
         self.rows += usize::from(self.is_warm);
         let written = self.file.write_all(self.line.as_bytes());
-        self.told(written)
+        self.with_path(written)
     }
 
     /// Completes the file and gives it its final name. If the chain has fewer draws than expected,
@@ -205,7 +205,7 @@ impl ChainWriter {
         finished.map_err(|error| diagnostics::unwritable(&path, &error))
     }
 
-    fn told(&self, written: io::Result<()>) -> Result<(), Diagnostic> {
+    fn with_path(&self, written: io::Result<()>) -> Result<(), Diagnostic> {
         written.map_err(|error| diagnostics::unwritable(&self.path, &error))
     }
 }

@@ -181,7 +181,7 @@ impl ZarrStore {
 
     fn group(&mut self, name: &str, samples: Option<Samples>) -> Result<GroupId, Diagnostic> {
         let made = fs::create_dir(self.temporary.join(name));
-        self.told(made)?;
+        self.with_path(made)?;
         self.groups.push(Group {
             name: name.to_owned(),
             samples,
@@ -199,7 +199,7 @@ impl ZarrStore {
         let (name, dims) = group.names.take(variable.name, variable.dims);
         let folder = self.temporary.join(&group.name).join(&name);
         let array = Array::create(folder, name, dims, (variable.kind, group.samples));
-        let array = self.told(array)?;
+        let array = self.with_path(array)?;
         self.variables.push((of, array));
         Ok(VariableId(self.variables.len() - 1))
     }
@@ -211,7 +211,7 @@ impl ZarrStore {
     /// Fails if a file cannot be written.
     pub fn append(&mut self, to: VariableId, chain: usize, values: &[f64]) -> Result<(), Diagnostic> {
         let appended = self.variables[to.0].1.append(chain, values);
-        self.told(appended)
+        self.with_path(appended)
     }
 
     /// Completes the store and gives it its final name. Chains of different lengths are cut to the
@@ -222,7 +222,7 @@ impl ZarrStore {
     pub fn finish(mut self) -> Result<(), Diagnostic> {
         let finished = self.complete().and_then(|()| self.rename());
         self.is_finished = finished.is_ok();
-        self.told(finished)
+        self.with_path(finished)
     }
 
     fn complete(&mut self) -> io::Result<()> {
@@ -272,7 +272,7 @@ impl ZarrStore {
         fs::remove_dir_all(&old)
     }
 
-    fn told<T>(&self, done: io::Result<T>) -> Result<T, Diagnostic> {
+    fn with_path<T>(&self, done: io::Result<T>) -> Result<T, Diagnostic> {
         done.map_err(|error| diagnostics::unwritable(&self.target, &error))
     }
 }

@@ -71,7 +71,7 @@ pub fn warnings(
         (Some(first), Some(last)) => (last - first) / rows.max(1) as f64,
         _ => 0.0,
     };
-    let astray = (rise > ASTRAY).then(|| iterates::iterates_astray(&infer.name, rise));
+    let astray = (rise > ASTRAY).then(|| iterates::iterates_diverged(&infer.name, rise));
     let is_gaussian = matches!(
         swag.gaussian.covariance,
         Covariance::Diagonal | Covariance::LowRank(_)

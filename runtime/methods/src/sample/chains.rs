@@ -44,14 +44,14 @@ pub struct Chains<'a> {
 }
 
 /// Returns the number of chains that a thread runs in lockstep. One call evaluates the density at
-/// `abreast` positions, and every thread has `each` chains to run. The result is a divisor of
-/// `abreast`, so that every chain has its own place in a call.
-fn company(abreast: usize, each: usize) -> usize {
-    let mut company = abreast.max(1);
-    while company > each.max(1) {
-        company /= 2;
+/// `lanes` positions, and every thread has `each` chains to run. The result is a divisor of
+/// `lanes`, so that every chain has its own place in a call.
+fn used_lanes(lanes: usize, each: usize) -> usize {
+    let mut used_lanes = lanes.max(1);
+    while used_lanes > each.max(1) {
+        used_lanes /= 2;
     }
-    company
+    used_lanes
 }
 
 impl Chains<'_> {
@@ -65,8 +65,8 @@ impl Chains<'_> {
     pub fn run(&self) -> Result<Vec<SampledChain>, Stop> {
         let chains = self.sampling.options.chains;
         let threads = self.context.pool.threads().max(1);
-        let company = company(self.sampling.abreast, chains.div_ceil(threads));
-        let workers = threads.min(chains.div_ceil(company)).max(1);
+        let used_lanes = used_lanes(self.sampling.lanes, chains.div_ceil(threads));
+        let workers = threads.min(chains.div_ceil(used_lanes)).max(1);
         let next = AtomicUsize::new(0);
         let progress = Progress::new(
             &self.infer.name,
@@ -74,7 +74,7 @@ impl Chains<'_> {
             self.context.progress,
         );
         let progress = Mutex::new(progress);
-        let work = || self.work(&next, company, threads / workers, &progress);
+        let work = || self.work(&next, used_lanes, threads / workers, &progress);
         let found = thread::scope(|scope| {
             // If the system cannot start more threads, the existing threads run all chains.
             let start = |_| thread::Builder::new().spawn_scoped(scope, work).ok();
@@ -100,11 +100,11 @@ impl Chains<'_> {
         Ok(all.into_iter().map(|(_, chain)| chain).collect())
     }
 
-    /// Runs `company` chains at a time until all chains are done.
+    /// Runs `used_lanes` chains at a time until all chains are done.
     fn work(
         &self,
         next: &AtomicUsize,
-        company: usize,
+        used_lanes: usize,
         threads: usize,
         progress: &Mutex<Progress>,
     ) -> Result<Vec<(usize, SampledChain)>, Stop> {
@@ -113,7 +113,7 @@ impl Chains<'_> {
         let mut model = None;
         let mut done = Vec::new();
         loop {
-            let first = next.fetch_add(company, Ordering::Relaxed);
+            let first = next.fetch_add(used_lanes, Ordering::Relaxed);
             if first >= chains {
                 return Ok(done);
             }
@@ -121,7 +121,7 @@ impl Chains<'_> {
                 Some(model) => model,
                 None => model.insert(DensityMachines::new(self.shared, &pool)?),
             };
-            let together = self.together(first..(first + company).min(chains), model, progress);
+            let together = self.together(first..(first + used_lanes).min(chains), model, progress);
             if together.is_err() {
                 // The other workers do not begin further chains.
                 next.store(chains, Ordering::Relaxed);
@@ -182,7 +182,7 @@ impl Chains<'_> {
             .context
             .checkpoint
             .chain(id, layout, self.sampling.options.store)?;
-        RunningChain::new(number, number % self.sampling.abreast, sampler, file)
+        RunningChain::new(number, number % self.sampling.lanes, sampler, file)
     }
 
     /// Returns a point near the start where the density and its gradient are finite.

@@ -283,7 +283,7 @@ fn said<'a>(infer: &InferenceBlock, block: &'a Predictive) -> Vec<(String, &'a [
             true => ("log_likelihood", &said.log_likelihood[..]),
             false => ("mean", &said.mean[..]),
         };
-        (!matrix.is_empty()).then(|| (infer.said_of(output, what), matrix))
+        (!matrix.is_empty()).then(|| (infer.quantity_name(output, what), matrix))
     };
     let each: Vec<_> = infer
         .outputs

@@ -109,7 +109,7 @@ fn sizes(sampling: &Sampling, rows: usize, examples: usize) -> Sizes {
     Sizes::default()
         .with(Symbol::Batch, rows.max(1))
         .with(Symbol::Examples, examples)
-        .with(Symbol::Draws, sampling.abreast)
+        .with(Symbol::Draws, sampling.lanes)
 }
 
 fn feed(
@@ -315,7 +315,7 @@ impl<'a> DensityMachines<'a> {
         let evaluation = self.shared.evaluation.gradient;
         let some = self.all[..evaluation.min(self.all.len())].to_vec();
         let rows = (some.len() < self.all.len()).then_some(&*some);
-        for place in 0..self.shared.sampling.abreast {
+        for place in 0..self.shared.sampling.lanes {
             self.ask(place, at, rows, 1.0)?;
         }
         self.run()?;

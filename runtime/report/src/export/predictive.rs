@@ -157,7 +157,7 @@ impl Subject<'_> {
         };
         let name = self
             .infer
-            .said_of(output, &format!("classes/{}", self.infer.name));
+            .quantity_name(output, &format!("classes/{}", self.infer.name));
         let key = philox::key(self.context.seed, &name);
         let probabilities = probabilities(block, output);
         let rows = probabilities.chunks_exact(classes).enumerate();

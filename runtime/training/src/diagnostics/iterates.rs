@@ -65,7 +65,7 @@ pub fn too_few_iterates(infer: &str, found: usize, least: usize) -> Diagnostic {
 }
 
 /// A warning: during the training, the loss per row rose by `rise` nats.
-pub fn iterates_astray(infer: &str, rise: f64) -> Diagnostic {
+pub fn iterates_diverged(infer: &str, rise: f64) -> Diagnostic {
     let text = format!(
         "the loss per row of `{infer}` rose by {rise:.1} from the first epoch to the last: the optimiser diverged"
     );

@@ -77,7 +77,7 @@ impl Compilation<'_> {
         found: &Approximation,
     ) -> Result<(), CompileFailure> {
         let checked = options.check_search(self.searches()?, !found.noise.is_empty());
-        checked.map_err(|refusal| self.refused(&refusal))?;
+        checked.map_err(|found| self.conflict(&found))?;
         let Some(site) = &found.tied else {
             return Ok(());
         };

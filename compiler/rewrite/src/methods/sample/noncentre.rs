@@ -64,7 +64,7 @@ fn log_size(builder: &mut Builder, scale: Value) -> Value {
 
 /// Returns a diagnostic if a site does not have a non-centred parameterisation. `moves` is false for a
 /// site that is fixed and keeps its value.
-pub fn refusal(site: &Site, prior: &SitePrior, moves: bool) -> Option<Diagnostic> {
+pub fn rejection(site: &Site, prior: &SitePrior, moves: bool) -> Option<Diagnostic> {
     let why = match (moves, site.support) {
         (false, _) => Why::Fixed,
         (true, Support::Real) => why_not(&prior.distribution)?,

@@ -5,7 +5,7 @@ use bnnc_abi::data::Schema;
 use bnnc_abi::diagnostics::{no_infer, no_setting};
 use bnnc_abi::manifest::{InferenceBlock, Manifest};
 use bnnc_abi::method::{self, OptionDef, Phase};
-use bnnc_abi::steering::OptionConflict;
+use bnnc_abi::run_options::OptionConflict;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_command::diagnostics::{self, FixedReason};
 use std::collections::{HashMap, HashSet};
@@ -61,8 +61,10 @@ fn set_one(manifest: &mut Manifest, word: &str) -> Result<(), Box<Diagnostic>> {
             Some(number),
         )));
     }
-    infer.hears(key).map_err(|refusal| refused(infer, &refusal))?;
-    match infer.steer(key, number) {
+    infer
+        .check_applies(key)
+        .map_err(|found| conflict(infer, &found))?;
+    match infer.set_option(key, number) {
         true => Ok(()),
         false => Err(Box::new(words())),
     }
@@ -85,22 +87,22 @@ fn number(text: &str) -> Option<f64> {
     number.filter(|number| number.is_finite())
 }
 
-fn refused(infer: &InferenceBlock, refusal: &OptionConflict) -> Box<Diagnostic> {
+fn conflict(infer: &InferenceBlock, found: &OptionConflict) -> Box<Diagnostic> {
     Box::new(diagnostics::options_apart(
         &infer.name,
-        &refusal.message,
-        &refusal.help,
+        &found.message,
+        &found.help,
     ))
 }
 
 /// Returns one diagnostic for each inference block whose options cannot be combined on these data.
 pub fn apart(manifest: &Manifest, schemas: &HashMap<String, Schema>) -> Vec<Diagnostic> {
     let infers = manifest.infers.iter();
-    let refusals = infers.filter_map(|infer| {
-        let refusal = infer.check(schemas.get(&infer.data)?).err()?;
-        Some(*refused(infer, &refusal))
+    let conflicts = infers.filter_map(|infer| {
+        let found = infer.check(schemas.get(&infer.data)?).err()?;
+        Some(*conflict(infer, &found))
     });
-    refusals.collect()
+    conflicts.collect()
 }
 
 /// Returns the names of the inference blocks to run. The result has the blocks in `only` and all

@@ -64,7 +64,7 @@ impl Compilation<'_> {
     /// Returns the program of the log density, and the number of chains that one run of the program
     /// serves (see Note \[Chains in lockstep\]). `alone` is the program for one chain. The program
     /// for one chain takes `operations` floating-point operations per gradient.
-    pub(crate) fn abreast(
+    pub(crate) fn lockstep(
         &mut self,
         sampled: &SamplingPrograms,
         alone: LoopProgram,
@@ -76,7 +76,7 @@ impl Compilation<'_> {
         if places == 1 || !(is_small || products(&alone.plan) == 0) {
             return Ok((alone, 1));
         }
-        let function = self.timed("rewrite", |this| sampled.abreast(&mut this.context))?;
+        let function = self.timed("rewrite", |this| sampled.lockstep(&mut this.context))?;
         let program = self.lower("density", &function, &[], precision)?;
         Ok(match is_small || products(&program.plan) > 0 {
             true => (program, places),
@@ -94,11 +94,11 @@ impl Compilation<'_> {
     pub fn density_code(
         &mut self,
         sampled: &SamplingPrograms,
-        is_abreast: bool,
+        in_lockstep: bool,
         backend: &dyn Backend,
     ) -> Result<Artifact, CompileFailure> {
-        let function = match is_abreast {
-            true => &sampled.abreast(&mut self.context)?,
+        let function = match in_lockstep {
+            true => &sampled.lockstep(&mut self.context)?,
             false => &sampled.density,
         };
         let precision = self.precision(backend)?;

@@ -9,7 +9,7 @@ use support::{Output, run};
 
 const YACHT: &str = "examples/yacht/yacht.bnn";
 
-fn assert_refused(output: &Output, code: &str, status: i32) {
+fn assert_rejected(output: &Output, code: &str, status: i32) {
     let expected = format!("error[{code}]");
     assert!(output.stderr.starts_with(&expected), "{output:?}");
     assert_eq!(output.status, status, "{output:?}");
@@ -51,13 +51,13 @@ fn every_rendered_diagnostic_has_its_test() {
 /// The exit status is 2 for wrong usage, and 3 for a missing file.
 #[test]
 fn options() {
-    assert_refused(&run(["check", YACHT, "--data", "x"]), "E0601", 2);
-    assert_refused(&run(["run", YACHT, "--max-memory", "lots"]), "E0601", 2);
-    assert_refused(&run(["run", YACHT, "--backend", "nope"]), "E0602", 2);
-    assert_refused(&run(["run", YACHT, "--only", "nope"]), "E0603", 2);
-    assert_refused(&run(["emit", "nope", YACHT]), "E0604", 2);
-    assert_refused(&run(["run", "examples/nope.bnn"]), "E0605", 3);
-    assert_refused(&run(["run", YACHT, "--without", "nope"]), "E0608", 2);
+    assert_rejected(&run(["check", YACHT, "--data", "x"]), "E0601", 2);
+    assert_rejected(&run(["run", YACHT, "--max-memory", "lots"]), "E0601", 2);
+    assert_rejected(&run(["run", YACHT, "--backend", "nope"]), "E0602", 2);
+    assert_rejected(&run(["run", YACHT, "--only", "nope"]), "E0603", 2);
+    assert_rejected(&run(["emit", "nope", YACHT]), "E0604", 2);
+    assert_rejected(&run(["run", "examples/nope.bnn"]), "E0605", 3);
+    assert_rejected(&run(["run", YACHT, "--without", "nope"]), "E0608", 2);
     // Each of the two settings is valid, but they cannot be used together.
     let apart = run([
         "run",
@@ -67,7 +67,7 @@ fn options() {
         "--set",
         "penalised.batches=1",
     ]);
-    assert_refused(&apart, "E0614", 2);
+    assert_rejected(&apart, "E0614", 2);
 }
 
 /// The backend `mlir` needs a worker process, but a build without LLVM does not contain one.
@@ -76,7 +76,7 @@ fn options() {
 #[cfg(not(feature = "mlir"))]
 fn a_backend_that_is_not_inside() {
     let output = run(["run", YACHT, "--backend", "mlir"]);
-    assert_refused(&output, "E0602", 2);
+    assert_rejected(&output, "E0602", 2);
     for words in ["--features mlir", "BNNC_MLIR_WORKER"] {
         assert!(output.stderr.contains(words), "{}", output.stderr);
     }
@@ -101,7 +101,7 @@ fn a_method_that_is_not_inside() {
 #[cfg(not(feature = "cuda"))]
 fn a_backend_for_devices_that_is_not_inside() {
     let output = run(["run", YACHT, "--backend", "cuda"]);
-    assert_refused(&output, "E0602", 2);
+    assert_rejected(&output, "E0602", 2);
     assert!(
         output.stderr.contains("--features mlir,cuda"),
         "{}",
@@ -112,12 +112,12 @@ fn a_backend_for_devices_that_is_not_inside() {
 /// If a run would not fit into memory, an error of the program is reported before the run starts.
 #[test]
 fn memory() {
-    assert_refused(&run(["run", YACHT, "--max-memory", "1M"]), "E0502", 1);
+    assert_rejected(&run(["run", YACHT, "--max-memory", "1M"]), "E0502", 1);
 }
 
 /// Runs a program on a table with the columns `a`, `b` and `y`.
 fn run_program(name: &str, items: &str) -> Output {
-    let folder = std::env::temp_dir().join(format!("bnnc-refusals-{name}-{}", std::process::id()));
+    let folder = std::env::temp_dir().join(format!("bnnc-rejections-{name}-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("the folder is made");
     std::fs::write(folder.join("d.csv"), "a,b,y\n1,2,0\n2,3,1\n3,1,0\n4,4,1\n").expect("the file is written");
     let file: PathBuf = folder.join("program.bnn");
@@ -136,19 +136,19 @@ const INFER: &str = "\ninfer f = map(M, d) { epochs = 1 }\n";
 fn programs() {
     let model = |text: &str| format!("{DATA}model M{text}{INFER}");
     let far = model("(x: real[d]) -> y: real { w ~ Normal(0, 1)\n y ~ Normal(w * x[9], 1) }");
-    assert_refused(&run_program("far", &far), "E0290", 1);
+    assert_rejected(&run_program("far", &far), "E0290", 1);
     let missing = model("(age: real) -> y: real { w ~ Normal(0, 1)\n y ~ Normal(w * age, 1) }");
-    assert_refused(&run_program("missing", &missing), "E0291", 1);
+    assert_rejected(&run_program("missing", &missing), "E0291", 1);
     let truth = model("(a: real) -> y: bool { w ~ Normal(0, 1)\n y ~ Bernoulli(logit = w * a) }");
     let standardised = truth.replace("target = y", "target = y, standardise = [target]");
-    assert_refused(&run_program("standardised", &standardised), "E0292", 1);
+    assert_rejected(&run_program("standardised", &standardised), "E0292", 1);
     let heavy = "Mixture(0.5, Cauchy(0, 1), Normal(0, 1)).mean";
     let heavy = model(&format!(
         "(a: real) -> y: real {{ w ~ Normal(0, 1)\n y ~ Normal(w * a + {heavy}, 1) }}"
     ));
-    assert_refused(&run_program("heavy", &heavy), "E0293", 1);
+    assert_rejected(&run_program("heavy", &heavy), "E0293", 1);
     let nothing = format!("{DATA}model M(a: real) -> y: real {{ y ~ Normal(a, 1) }}\n");
-    assert_refused(&run_program("nothing", &nothing), "E0606", 1);
+    assert_rejected(&run_program("nothing", &nothing), "E0606", 1);
 }
 
 /// A pruning table covers only sites on the reals whose family declares a mean and a variance.
@@ -165,7 +165,7 @@ fn nothing_to_prune() {
         .replace("w ~ Normal(0, 1)\n", "")
         .replace("w ~ Normal(scale = 0.1)\n", "");
     let only = run_program("unprunable", &only.replace("w * a", "a"));
-    assert_refused(&only, "E0610", 1);
+    assert_rejected(&only, "E0610", 1);
     assert!(
         only.stderr
             .contains("`s` cannot be pruned: a constrained parameter cannot be zero"),
@@ -181,20 +181,20 @@ fn samplers() {
     let program = |items: &str| format!("{DATA}{model}{items}\n");
     let family = program("posterior Q of M { w ~ Normal(scale = 0.1) }\ninfer f = nuts(Q, d)");
     let family = run_program("family", &family);
-    assert_refused(&family, "E0256", 1);
+    assert_rejected(&family, "E0256", 1);
     assert!(
         family.stderr.contains("`nuts` samples `w` directly"),
         "{family:?}"
     );
     let fixed = "infer p = map(M, d) { epochs = 1 }\nposterior Q of M { w = p.w }\ninfer f = nuts(Q, d)";
-    assert_refused(&run_program("fixed", &program(fixed)), "E0612", 1);
+    assert_rejected(&run_program("fixed", &program(fixed)), "E0612", 1);
     let unknown = run_program("unknown", &program("infer f = nuts(M, d) { report = [w, n] }"));
-    assert_refused(&unknown, "E0613", 1);
+    assert_rejected(&unknown, "E0613", 1);
     assert!(unknown.stderr.contains("the model has `w`, `m`"), "{unknown:?}");
     let option = run_program("option", &program("infer f = nuts(M, d) { epochs = 3 }"));
-    assert_refused(&option, "E0257", 1);
+    assert_rejected(&option, "E0257", 1);
     let few = "infer f = penalty(M, d) { batch = 2, batches = 1 }";
-    assert_refused(&run_program("few", &program(few)), "E0614", 1);
+    assert_rejected(&run_program("few", &program(few)), "E0614", 1);
     // If a batch consists of all four rows, the losses of all batches are equal, so their variance
     // is zero.
     let all = "infer f = penalty(M, d) { batch = 4, batches = 1, warmup = 5, draws = 5 }";
@@ -212,23 +212,23 @@ fn samplers() {
             "infer f = sgld(M, d) {{ warmup = 1000, draws = 1000, schedule = cyclical({schedule}) }}"
         );
         let cycles = run_program("cycles", &program(&cycles));
-        assert_refused(&cycles, "E0614", 1);
+        assert_rejected(&cycles, "E0614", 1);
         assert!(cycles.stderr.contains(why), "{cycles:?}");
     }
     let files = program("infer f = penalty(M, d) { batch = 1, batches = 2 }")
         .replace("csv(\"d.csv\")", "csv(\"d.csv\", \"d.csv\")");
-    assert_refused(&run_program("files", &files), "E0508", 1);
+    assert_rejected(&run_program("files", &files), "E0508", 1);
     let nowhere = program("infer f = nuts(M, d) { warmup = 10, draws = 10 }")
         .replace("w * a, m", "w * a, m * exp(-2000 - w * w)");
-    assert_refused(&run_program("nowhere", &nowhere), "E0506", 1);
+    assert_rejected(&run_program("nowhere", &nowhere), "E0506", 1);
     let explores = "infer f = sgld(M, d) { warmup = 0, draws = 5, schedule = cyclical(1, 0.999) }";
-    assert_refused(&run_program("explores", &program(explores)), "E0614", 1);
+    assert_rejected(&run_program("explores", &program(explores)), "E0614", 1);
     let collapsed = cfg!(feature = "collapsed").then_some("collapsed");
     for method in ["nuts", "laplace", "swag"].into_iter().chain(collapsed) {
         let text =
             format!("{DATA}model M(a: real) -> y: real {{ y ~ Normal(a, 1) }}\ninfer f = {method}(M, d)\n");
         let nothing = run_program("no-sites", &text);
-        assert_refused(&nothing, "E0612", 1);
+        assert_rejected(&nothing, "E0612", 1);
         assert!(
             nothing.stderr.contains("the model has no parameters"),
             "{method}: {nothing:?}"
@@ -238,12 +238,12 @@ fn samplers() {
         "huge",
         &program("infer f = nuts(M, d) { draws = 99999999999999999999 }"),
     );
-    assert_refused(&huge, "E0104", 1);
+    assert_rejected(&huge, "E0104", 1);
     let infinite = run_program(
         "infinite",
         &program("infer f = nuts(M, d) { temperature = 1e400 }"),
     );
-    assert_refused(&infinite, "E0104", 1);
+    assert_rejected(&infinite, "E0104", 1);
     for one in [huge, infinite] {
         assert_eq!(one.stderr.matches("error[").count(), 1, "{one:?}");
     }
@@ -303,6 +303,6 @@ fn collapsed() {
     let straight = |options: &str| run_program("straight", &program("out([a])[0]", options));
     assert_eq!(straight("").stderr, "");
     for options in [", units = 1", ", floor = 2", ", over = subnetwork(3)"] {
-        assert_refused(&straight(options), "E0614", 1);
+        assert_rejected(&straight(options), "E0614", 1);
     }
 }

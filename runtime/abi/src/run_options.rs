@@ -15,7 +15,7 @@ impl InferenceBlock {
     /// Sets an option to a number, which the record of the option must allow. Returns false,
     /// without a change, if the option is compiled into the code or does not have a number as its
     /// value.
-    pub fn steer(&mut self, option: &str, number: f64) -> bool {
+    pub fn set_option(&mut self, option: &str, number: f64) -> bool {
         let record = method::lookup(self.method).and_then(|method| method.option(option));
         if record.is_none_or(|record| record.phase == Phase::Compile) {
             return false;
@@ -25,7 +25,7 @@ impl InferenceBlock {
             return false;
         };
         place.set(number);
-        part.steered(option);
+        part.option_was_set(option);
         true
     }
 
@@ -38,7 +38,7 @@ impl InferenceBlock {
     pub fn check(&self, schema: &Schema) -> Result<(), OptionConflict> {
         let training = self.training().map(|train| &train.options);
         let patience = training.map_or(0, |training| training.patience);
-        watches(patience, schema.validation, &self.data)?;
+        check_patience(patience, schema.validation, &self.data)?;
         self.work.part().check(DataExtent {
             schema,
             examples: self.examples(schema.train),
@@ -49,8 +49,8 @@ impl InferenceBlock {
     ///
     /// # Errors
     /// Returns the reason if the option does not have an effect.
-    pub fn hears(&self, option: &str) -> Result<(), OptionConflict> {
-        self.work.part().hears(option)
+    pub fn check_applies(&self, option: &str) -> Result<(), OptionConflict> {
+        self.work.part().check_applies(option)
     }
 }
 
@@ -59,7 +59,7 @@ impl InferenceBlock {
 ///
 /// # Errors
 /// Fails if `patience` is above 0 in a run without validation rows.
-pub fn watches(patience: usize, validation: usize, data: &str) -> Result<(), OptionConflict> {
+pub fn check_patience(patience: usize, validation: usize, data: &str) -> Result<(), OptionConflict> {
     if patience == 0 || validation > 0 {
         return Ok(());
     }
