@@ -243,7 +243,7 @@ pub struct InferDecl {
 pub struct CompareDecl {
     /// The inference blocks to compare.
     pub infers: Vec<Ident>,
-    /// The metrics.
+    /// The metrics; empty if the program does not name any.
     pub by: Vec<Expr>,
 }
 

@@ -189,17 +189,19 @@ fn infer(node: &InferDecl) -> SourceRowBody<'_> {
 fn compare(node: &CompareDecl) -> String {
     let infers: Vec<&str> = node.infers.iter().map(|name| &*name.name).collect();
     let metrics: Vec<String> = node.by.iter().map(|metric| Flat(metric).to_string()).collect();
-    let line = format!("compare {} by {}", infers.join(", "), metrics.join(", "));
+    let written = |comma: &str, by: &str| {
+        let (infers, metrics) = (infers.join(comma), metrics.join(comma));
+        match node.by.is_empty() {
+            true => format!("compare {infers}"),
+            false => format!("compare {infers} by{by}{metrics}"),
+        }
+    };
+    let line = written(", ", " ");
     if line.len() <= WIDTH {
         return line;
     }
-    let comma = format!(",\n{:STEP$}", "");
-    format!(
-        "compare {} by\n{:STEP$}{}",
-        infers.join(&comma),
-        "",
-        metrics.join(&comma)
-    )
+    let step = format!("\n{:STEP$}", "");
+    written(&format!(",{step}"), &step)
 }
 
 fn statements<'a>(lists: Vec<&'a [Param]>, tail: String, body: &'a [Stmt]) -> SourceRowBody<'a> {

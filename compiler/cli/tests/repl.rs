@@ -153,7 +153,7 @@ fn a_file_is_loaded_first() {
     let (status, output) = answers(":type Yacht\n:emit loops\n", &["examples/yacht/yacht.bnn"]);
     assert_eq!(status, Some(0));
     assert!(output.contains("model "), "{output}");
-    assert!(!output.contains("error"), "{output}");
+    assert!(!output.contains("error["), "{output}");
 }
 
 /// The program of a conjugate model. The posterior of `w` is `Normal(30.35 / 22, 1 / sqrt(22))`.
@@ -658,6 +658,33 @@ infer flat = nuts(Flat, rows) { draws = 600 }
         .lines()
         .filter(|line| line.starts_with("compare fit, flat by rmse"));
     assert_eq!(listed.count(), 1, "{output}");
+}
+
+/// The line is complete without `by`: the table has the log likelihood.
+#[test]
+fn a_comparison_without_metrics_is_shown_at_once() {
+    let typed = "model Flat(x: real) -> y: real {
+  a ~ Normal(0, 2)
+  y ~ Normal(a, 1)
+}
+infer flat = nuts(Flat, rows) { draws = 500 }
+compare fit, flat
+:list
+";
+    let (status, output) = answers(typed, &[LINE]);
+    assert_eq!(status, Some(0), "{output}");
+    assert!(!output.contains("error["), "{output}");
+    let table = output.lines().skip_while(|line| !line.starts_with("compare  "));
+    let table: Vec<&str> = table.take(3).collect();
+    assert!(
+        table[0].contains("log_likelihood") || table[0].contains("elpd_loo"),
+        "{output}"
+    );
+    assert!(
+        table[1].starts_with("fit ") && table[2].starts_with("flat "),
+        "{output}"
+    );
+    assert!(output.lines().any(|line| line == "compare fit, flat"), "{output}");
 }
 
 /// The comparison starts the run of `fit`, and then fails for `flat`, whose output does not have a mean. A later run does not repeat its error.

@@ -5,7 +5,7 @@ use super::options::{called, number};
 use super::session::CheckSession;
 use crate::diagnostics::{infer as report, names as report_names};
 use crate::tree::{CompareItem, InferId, InferenceTarget};
-use bnnc_abi::metrics::{self, ComparedMetric, MetricDef};
+use bnnc_abi::metrics::{self, Basis, ComparedMetric, MetricDef};
 use bnnc_base::source::Span;
 use bnnc_grammar::ast;
 use std::sync::Arc;
@@ -35,12 +35,27 @@ pub fn check(session: &mut CheckSession<'_>, item: &ast::CompareDecl) {
             }
         }
     }
-    let metrics = item
-        .by
-        .iter()
+    let named = item.by.iter();
+    let mut metrics: Vec<ComparedMetric> = named
         .filter_map(|metric| self::metric(session, &infers, metric))
         .collect();
+    if item.by.is_empty() {
+        metrics.extend(item.infers.last().and_then(|last| usual(last.span)));
+    }
     session.module.compares.push(CompareItem { infers, metrics });
+}
+
+/// Returns the metric of a comparison that does not name one: the log likelihood, which every inference has. The
+/// diagnostics of the metric point at `span`.
+fn usual(span: Span) -> Option<ComparedMetric> {
+    let metric = metrics::ALL
+        .iter()
+        .find(|metric| metric.basis == Basis::LogLikelihood)?;
+    Some(ComparedMetric {
+        output: None,
+        name: metric.name.to_owned(),
+        span,
+    })
 }
 
 /// Resolves a metric. `coverage(0.9)` is the metric `coverage_90`, and `y.rmse` is the metric `rmse` of the output `y`.
