@@ -6,8 +6,7 @@ pub(crate) mod options;
 mod value;
 
 use crate::rate_schedule::RateSchedule;
-use crate::sampling::SamplerKind;
-pub use crate::work::ALL;
+pub use crate::work::{ALL, Finds};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::spellings;
 use declare::OptionGroup;
@@ -234,26 +233,6 @@ impl MethodDef {
     pub fn finds_point(&self) -> bool {
         self.finds == Finds::Training && self.takes != Takes::Posterior
     }
-}
-
-/// The kind of computation with which a method finds a posterior. The variants correspond to the
-/// variants of [`crate::manifest::Work`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Finds {
-    /// Training by an optimiser.
-    Training,
-    /// Training by an optimiser, with random masks. Predictions also use random masks.
-    Masked,
-    /// Markov chains with this sampler.
-    Chains(SamplerKind),
-    /// A search for a maximum, around which a Gaussian is placed.
-    Laplace,
-    /// A training whose iterates determine a Gaussian.
-    Swag,
-    /// Several trainings, each of which finds a maximum.
-    Ensemble,
-    /// A training whose iterates form a mixture, with exact integrals over some weights.
-    Collapsed,
 }
 
 /// The items that the first argument of a method may name.

@@ -3,7 +3,7 @@
 
 use crate::method::MethodDef;
 use crate::part::MethodPart;
-use crate::sampling::samplers;
+use crate::sampling::{SamplerKind, samplers};
 use crate::{collapsed, dropout, iterates, laplace, sampling, training, variational};
 use serde::{Deserialize, Serialize};
 use std::sync::LazyLock;
@@ -41,6 +41,26 @@ macro_rules! works {
             }
         }
     };
+}
+
+/// The kind of computation with which a method finds a posterior. Several kinds can have the
+/// same variant of [`Work`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Finds {
+    /// Training by an optimiser.
+    Training,
+    /// Training by an optimiser, with random masks. Predictions also use random masks.
+    Masked,
+    /// Markov chains with this sampler.
+    Chains(SamplerKind),
+    /// A search for a maximum, around which a Gaussian is placed.
+    Laplace,
+    /// A training whose iterates determine a Gaussian.
+    Swag,
+    /// Several trainings, each of which finds a maximum.
+    Ensemble,
+    /// A training whose iterates form a mixture, with exact integrals over some weights.
+    Collapsed,
 }
 
 works! {
