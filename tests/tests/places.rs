@@ -284,6 +284,7 @@ fn samplers() -> Kind {
         name: "sampler",
         things: SAMPLERS.iter().map(thing).collect(),
         registries: &[
+            "runtime/abi/src/sampling.rs",
             "runtime/abi/src/sampling/samplers.rs",
             "runtime/mcmc/src/registry.rs",
         ],

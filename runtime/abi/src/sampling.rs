@@ -13,7 +13,10 @@ use crate::part::{DataExtent, MethodPart};
 pub use adaptation::{Adaptation, MetricKind};
 pub use options::{ChainOptions, DiagnosedQuantities, DrawStorage, LooPolicy};
 pub use samplers::penalty::{Correction, Estimator, Loss, Proposal};
-pub use samplers::*;
+pub use samplers::{
+    EvaluationRows, HmcOptions, MalaOptions, NutsOptions, Penalty, RandomWalkOptions, SamplerKind,
+    SamplerPart, SghmcOptions, SgldOptions, Transition,
+};
 pub use schedule::Steps;
 use serde::{Deserialize, Serialize};
 

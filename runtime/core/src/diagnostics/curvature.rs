@@ -3,7 +3,8 @@
 
 use super::warning;
 use bnnc_abi::laplace::{CurvatureKind, GaussianOptions, Laplace, Likelihood, Link, Structure};
-use bnnc_abi::method;
+use bnnc_abi::method::{self, Finds, MethodDef};
+use bnnc_abi::sampling::SamplerKind;
 use bnnc_base::diagnostic::{Code, Diagnostic};
 use bnnc_base::number::rounded;
 
@@ -47,16 +48,16 @@ pub fn milder(laplace: &Laplace) -> Option<&'static str> {
 /// Returns the advice to use a method that does not depend on the curvature at the maximum. Markov
 /// chains reject models with running means.
 pub fn average(laplace: &Laplace) -> String {
-    let bound = method::ALL.iter().filter(|method| method.maximises_bound());
-    let bound: Vec<String> = bound.map(|method| format!("`{}`", method.name)).collect();
-    let chains = if laplace.train.joins_rows {
-        ""
-    } else {
-        "Markov chains or "
+    let chains = Finds::Chains(SamplerKind::Nuts);
+    let fits = |method: &&MethodDef| {
+        method.maximises_bound() || (method.finds == chains && !laplace.train.joins_rows)
     };
+    let methods = method::ALL.iter().filter(fits);
+    let names: Vec<String> = methods.map(|method| format!("`{}`", method.name)).collect();
+    let verb = if names.len() == 1 { "does" } else { "do" };
     format!(
-        "average over the weights by {chains}{}: the curvature at the maximum does not affect them",
-        bound.join(" or ")
+        "average over the weights by {}, which {verb} not use the curvature at the maximum",
+        names.join(" or ")
     )
 }
 
