@@ -18,9 +18,8 @@ codes! {
         "Some parts of bnnc are cargo features, so that a build can leave them out: the method `collapsed`, and the \
          code that runs programs on an NVIDIA GPU (`cuda`). The message names the feature that is missing. Build bnnc \
          and its runtime with this feature, then build your executables (`bnnc build`) again.\n\n\
-         Wrong: `infer f = collapsed(M, d)`, with a `bnnc` of `cargo build --release --no-default-features`.\n\n\
-         Right: the same with a `bnnc` of `cargo build --release -p bnnc -p bnnc-runner --no-default-features \
-         --features collapsed`.";
+         Wrong: `infer f = collapsed(M, d)`, with a `bnnc` built by `cargo build --release --no-default-features`.\n\n\
+         Right: the same program, with a `bnnc` built by `cargo build --release -p bnnc -p bnnc-runner --no-default-features --features collapsed`.";
 
     /// A subnetwork that cannot be chosen.
     pub NO_SUBNETWORK = "E0625", "a subnetwork that cannot be chosen":

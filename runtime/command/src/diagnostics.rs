@@ -36,7 +36,7 @@ codes! {
     DECIDED = "E0633", "an option that is fixed at build time":
         "A built executable has the options of `bnnc run` that do not need a compiler: data files, seed, output, resumption, threads, \
          memory and the choice of inferences. `--set` can change an option of an inference if the value is a number and does not affect \
-         the compiled code, as for `epochs`, `batch`, `draws` and `chains`. `bnnc build` fixes all other options: options that change the \
+         the compiled code, for example `epochs`, `batch`, `draws` or `chains`. `bnnc build` fixes all other options: options that change the \
          compiled code, the options of data, and values that only the compiler reads (words, names of inferences, optimisers, schedules).\n\n\
          Wrong: `./model --precision f64`, `./model --set fit.optimiser=Adam(1e-2)`.\n\n\
          Right: `bnnc build model.bnn --precision f64 --set 'fit.optimiser=Adam(1e-2)' -o model`, then `./model --set \

@@ -53,8 +53,7 @@ codes! {
         "The predictions are the same in all training rows, and all elements of two or more weight matrices are within a hundredth of a \
          standard deviation of the mean of their prior. The density of a prior over many weights is highest at its mean, although \
          hardly any of its mass is there. If narrow priors of several layers outweigh the rows, the posterior is highest at the \
-         constant function. `map`, `dropout`, `ensemble` and `laplace` are built around maxima, so they have then not learned from the \
-         data.\n\nWrong: \
+         constant function. `map`, `dropout`, `ensemble` and `laplace` search for a maximum, so in this case they learn nothing from the data.\n\nWrong: \
          `Dense(40, prior = Normal(0, 0.2))` twice, `map`, and 160 rows.\n\nRight: `prior = Normal(0, 1)`. With a narrow prior neither fewer units nor `nuts` helps, \
          because nearly all functions under the posterior are constant. With a wide prior, `nuts` averages over the weights instead of maximising.";
 

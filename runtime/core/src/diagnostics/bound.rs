@@ -20,7 +20,7 @@ codes! {
          is not a transformed Gaussian: the mean is then up to 1.6 times, and the standard deviation up to 2.2 times, \
          as far from the end as it should be.\n\n\
          Wrong: `slope: real(-5, 1.5) ~ Normal(0, 3)` where the data have a slope of 2.\n\n\
-         Right: `slope ~ Normal(0, 3)`, or an interval that holds what is possible.";
+         Right: `slope ~ Normal(0, 3)`, or an interval that contains all plausible values.";
 }
 
 /// A warning: the posterior of a parameter piles up at an end of its interval.

@@ -5,7 +5,8 @@ use super::warning;
 use bnnc_abi::laplace::{CurvatureKind, GaussianOptions, Laplace, Likelihood, Link, Structure};
 use bnnc_abi::method::{self, Finds, MethodDef};
 use bnnc_abi::sampling::SamplerKind;
-use bnnc_base::diagnostic::{Code, Diagnostic};
+use bnnc_base::codes;
+use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::number::rounded;
 
 codes! {

@@ -30,8 +30,8 @@ codes! {
          Right: `{ warmup = 1000, draws = 1000 }`.";
 
     pub(super) FEW_EFFECTIVE_DRAWS = "E0522", "the effective sample size (ESS) is low":
-        "The effective sample size is the number of independent draws that would give equally accurate estimates. Below 100 per chain, R-hat, standard errors and \
-         the effective sample size itself are not reliable. `ess_bulk` is for means \
+        "The effective sample size is the number of independent draws that would give equally accurate estimates. If it is below 100 per chain, it \
+         is not reliable itself, and neither are R-hat and the standard errors. `ess_bulk` is for means \
          and medians, `ess_tail` for the 5 % and 95 % quantiles.\n\n\
          The effective sample size is proportional to the number of draws. A dense metric helps if parameters are strongly correlated; standardised inputs \
          (`standardise = [inputs]`) help if parameters have very different scales.\n\n\

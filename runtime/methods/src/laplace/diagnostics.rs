@@ -12,9 +12,9 @@ codes! {
     NO_CURVATURE = "E0541", "a likelihood without curvature":
         "A Laplace approximation uses the second derivative of the log likelihood of every training row with respect to the outputs of the network. In the row that \
          the message names, this derivative or the covariance of the outputs is infinite or not a number: the target lies outside the support of the likelihood, or \
-         the outputs are so large that the likelihood overflows. Standardise the inputs and the target, and check that scales stay positive.\n\nIf the log \
-         likelihood is not concave in the outputs in any row (an example is `Uniform` with learned ends), the generalised Gauss-Newton matrix is zero, and the \
-         approximation would be the prior.\n\nRight: `curvature = fisher`.";
+         the outputs are so large that the likelihood overflows. Standardise the inputs and the target, and check that scales stay positive.\n\nIf \
+         the log likelihood is concave in the outputs in none of the rows (for example, `Uniform` with learned ends), the generalised Gauss-Newton \
+         matrix is zero, and the approximation would only repeat the prior.\n\nRight: `curvature = fisher`.";
 
     NO_POSTERIOR = "E0542", "a precision that is not positive definite":
         "The precision of a Gaussian is the curvature of the log likelihood plus the precision of the prior. The \
@@ -80,8 +80,8 @@ codes! {
          that density could still rise by `g' P^-1 g / 2`, and this is more than 0.1 per weight. If `prior_precision` \
          is a number, the search maximises the density under that prior, and the centre is right. A factor that is \
          tuned after the search (`marginal_likelihood`, `validation`) does not move the centre. A factor on the prior \
-         does not move the centre either if the start is used as the maximum. A factor chosen by validation rows only \
-         narrows the Gaussian around this centre: the maximum under that prior may predict far worse.\n\n\
+         does not move the centre either if the start is used as the maximum. If validation rows choose the factor, the factor only narrows the \
+         Gaussian around this centre, because the maximum under the scaled prior may predict far worse.\n\n\
          Wrong: `infer l = laplace(Model, data) { start = map, prior_precision = 100 }`.\n\n\
          Right: use one of these. `infer l = laplace(Model, data) { start = map, steps = 20000, prior_precision = 100 }` continues the search \
          from the start, under the new prior. The model can also declare this prior. Instead of `prior_precision = marginal_likelihood`, write \

@@ -59,7 +59,7 @@ codes! {
         "A model with running means, such as one with `BatchNorm`, normalises the rows of a training step together. The variance over a \
          single row is zero or misleading, so every step needs at least two rows. This includes the last step of an epoch. If the inputs and \
          outputs of a model are whole columns, all rows of the file form a single example.\n\n\
-         Wrong: `batch = 32` with 65 training rows, whose last step has one row.\n\n\
+         Wrong: `batch = 32` with 65 training rows, because the last step of an epoch has one row.\n\n\
          Right: use a batch size that leaves no single row, for example `batch = 33`, or `batch = 0`, which uses all rows in each step.";
 
     pub(super) NO_STREAM = "E0590", "an inference that cannot learn from arriving rows":
