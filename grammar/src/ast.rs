@@ -339,6 +339,32 @@ impl Expr {
             _ => self,
         }
     }
+
+    /// Returns the name if the expression is a name, possibly in parentheses.
+    pub fn as_name(&self) -> Option<&Arc<str>> {
+        match &*self.without_parentheses().kind {
+            ExprKind::Name(name) => Some(name),
+            _ => None,
+        }
+    }
+
+    /// Returns the elements if the expression is a list, possibly in parentheses. Any other
+    /// expression is its only element.
+    pub fn elements(&self) -> &[Expr] {
+        match &*self.without_parentheses().kind {
+            ExprKind::List(elements) => elements,
+            _ => std::slice::from_ref(self),
+        }
+    }
+
+    /// Returns the callee and the arguments of a call, possibly in parentheses. For any other
+    /// expression, returns the expression itself and an empty list of arguments.
+    pub fn as_call(&self) -> (&Expr, &[Arg]) {
+        match &*self.without_parentheses().kind {
+            ExprKind::Call(callee, args) => (callee, args),
+            _ => (self.without_parentheses(), &[]),
+        }
+    }
 }
 
 /// The kinds of expressions.

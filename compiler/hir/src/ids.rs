@@ -1,52 +1,24 @@
 //! The identities of the items of a program, and of the variables of an item.
 
-bnnc_base::id!(
+bnnc_base::id! {
     /// A variable of an item: a parameter, a dim name, an assigned name, a site or a loop counter.
-    LocalId,
-    "local"
-);
-bnnc_base::id!(
+    LocalId, "local";
     /// A constant.
-    ConstId,
-    "const"
-);
-bnnc_base::id!(
+    ConstId, "const";
     /// A function.
-    FnId,
-    "fn"
-);
-bnnc_base::id!(
+    FnId, "fn";
     /// A layer.
-    LayerId,
-    "layer"
-);
-bnnc_base::id!(
+    LayerId, "layer";
     /// A distribution.
-    DistId,
-    "dist"
-);
-bnnc_base::id!(
+    DistId, "dist";
     /// An optimiser.
-    OptimiserId,
-    "optimiser"
-);
-bnnc_base::id!(
+    OptimiserId, "optimiser";
     /// A data item.
-    DataId,
-    "data"
-);
-bnnc_base::id!(
+    DataId, "data";
     /// A model.
-    ModelId,
-    "model"
-);
-bnnc_base::id!(
+    ModelId, "model";
     /// A posterior.
-    PosteriorId,
-    "posterior"
-);
-bnnc_base::id!(
+    PosteriorId, "posterior";
     /// An inference block.
-    InferId,
-    "infer"
-);
+    InferId, "infer";
+}

@@ -59,6 +59,11 @@ pub fn brackets(dims: &[DimExpr], locals: &Locals) -> String {
     }
 }
 
+/// Returns the text of dims in parentheses, such as `(n, 3)`.
+pub fn dims(dims: &[DimExpr], locals: &Locals) -> String {
+    format!("({})", list(dims, locals))
+}
+
 /// Formats dims as `n, 3`.
 pub fn list(dims: &[DimExpr], locals: &Locals) -> String {
     dims.iter()

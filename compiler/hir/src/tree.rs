@@ -96,6 +96,14 @@ pub enum ConstValue {
 }
 
 impl ConstValue {
+    /// Returns the integer, or `None` for any other value.
+    pub fn as_integer(self) -> Option<i64> {
+        match self {
+            ConstValue::Integer(value) => Some(value),
+            ConstValue::Real(_) => None,
+        }
+    }
+
     /// Returns the nearest double.
     pub fn to_f64(self) -> f64 {
         match self {
@@ -117,7 +125,7 @@ pub struct ParamBinding {
 }
 
 /// A function.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct FnItem {
     /// The name of the function.
     pub name: Arc<str>,
@@ -134,7 +142,7 @@ pub struct FnItem {
 }
 
 /// A layer.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct LayerItem {
     /// The name of the layer.
     pub name: Arc<str>,
@@ -164,7 +172,7 @@ pub struct EndItem {
 }
 
 /// A distribution.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct DistItem {
     /// The name of the distribution.
     pub name: Arc<str>,
@@ -380,6 +388,13 @@ pub struct TypedExpr {
     pub ty: Ty,
     /// The position of the expression in the source.
     pub span: Span,
+}
+
+impl TypedExpr {
+    /// Returns the expression of this kind and type at a place of the program.
+    pub fn new(kind: TypedExprKind, ty: Ty, span: Span) -> TypedExpr {
+        TypedExpr { kind, ty, span }
+    }
 }
 
 /// The kinds of expressions. Arguments are in declared order, and defaults are filled in.

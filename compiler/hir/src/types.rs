@@ -36,10 +36,15 @@ impl Elem {
             Elem::Bool => DType::Bool,
         }
     }
+
+    /// Returns whether the elements are integers.
+    pub fn is_integral(&self) -> bool {
+        matches!(self, Elem::Int | Elem::Count | Elem::Index(_))
+    }
 }
 
 /// A type.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub enum Ty {
     /// An array, or a scalar if the list of dims is empty. `simplex(k)` is `Real(Simplex)` with the
     /// single dim `k`. `ordered(k)` is `Real(Ordered)` with the single dim `k`.
@@ -58,13 +63,32 @@ pub enum Ty {
     Function(usize),
     /// The type of an expression whose error has been reported. The error type fits everywhere, so
     /// that one mistake is reported only once.
+    #[default]
     Error,
 }
 
 impl Ty {
     /// Returns the type of a scalar real.
     pub fn real() -> Ty {
-        Ty::Tensor(Elem::Real(Support::Real), Vec::new())
+        Ty::reals(Vec::new())
+    }
+
+    /// Returns the type of an array of reals with these dims.
+    pub fn reals(dims: Vec<DimExpr>) -> Ty {
+        Ty::Tensor(Elem::Real(Support::Real), dims)
+    }
+
+    /// Returns the dims of an array. A scalar, like a type without dims, has none.
+    pub fn dims(&self) -> &[DimExpr] {
+        match self {
+            Ty::Tensor(_, dims) => dims,
+            _ => &[],
+        }
+    }
+
+    /// Returns whether the type is a number or a Boolean.
+    pub fn is_scalar(&self) -> bool {
+        matches!(self, Ty::Tensor(_, dims) if dims.is_empty())
     }
 
     /// Returns the type of a scalar integer.

@@ -12,11 +12,11 @@ pub trait Id: Copy {
     fn index(self) -> usize;
 }
 
-/// Declares a newtype of `u32` that implements [`Id`](crate::arena::Id). The declared type is
-/// displayed as a prefix and the number, such as `%3`.
+/// Declares newtypes of `u32` that implement [`Id`](crate::arena::Id). A declared type is displayed
+/// as a prefix and the number, such as `%3`.
 #[macro_export]
 macro_rules! id {
-    ($(#[$meta:meta])* $name:ident, $prefix:literal) => {
+    ($($(#[$meta:meta])* $name:ident, $prefix:literal);* $(;)?) => {$(
         $(#[$meta])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub struct $name(pub u32);
@@ -35,7 +35,7 @@ macro_rules! id {
                 write!(f, concat!($prefix, "{}"), self.0)
             }
         }
-    };
+    )*};
 }
 
 /// A list to which elements can only be added. Elements are identified by typed ids.

@@ -211,6 +211,22 @@ impl Diagnostic {
         self
     }
 
+    /// Adds advice as a help line, if there is any.
+    pub fn help_if(self, text: Option<impl Into<String>>) -> Diagnostic {
+        match text {
+            Some(text) => self.help(text),
+            None => self,
+        }
+    }
+
+    /// Adds a second place with its text, if the place is known.
+    pub fn also_if(self, span: Option<Span>, message: impl Into<String>) -> Diagnostic {
+        match span {
+            Some(span) => self.also(span, message),
+            None => self,
+        }
+    }
+
     /// Adds the advice `did you mean ..?` if one of `names` replaces `wrong`. A name replaces
     /// `wrong` if `wrong` is another tool's word for it, or is spelt similarly. If no name replaces
     /// `wrong`, adds the advice about `wrong` from the table of other tools' words, if the table

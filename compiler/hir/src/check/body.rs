@@ -5,9 +5,10 @@ use super::output_uses::{Needs, Use};
 use super::solve::Solver;
 use crate::builtin::{self, BuiltinRule};
 use crate::constant::constant;
-use crate::diagnostics::names as report;
+use crate::diagnostics::{names as report, types};
 use crate::dims::{Atom, DimExpr};
 use crate::range::Range;
+use crate::show;
 use crate::tree::{LayerId, Local, LocalId, LocalKind, Locals, Module, TypedExpr, TypedExprKind};
 use crate::types::{Elem, Ty};
 use crate::walk;
@@ -189,6 +190,25 @@ impl<'a> Checker<'a> {
         error(span)
     }
 
+    /// Reports that a value is not `expected`, and returns `None`.
+    pub fn wrong<T>(&mut self, value: &TypedExpr, expected: &str) -> Option<T> {
+        let found = show::ty(&value.ty, &self.locals);
+        self.report(types::mismatch(value.span, expected, &found));
+        None
+    }
+
+    /// Returns the error that two values have different dims.
+    pub fn dims_differ(
+        &self,
+        span: Span,
+        op: &str,
+        (left, left_span): (&[DimExpr], Span),
+        (right, right_span): (&[DimExpr], Span),
+    ) -> Diagnostic {
+        let [left, right] = [left, right].map(|dims| show::dims(dims, &self.locals));
+        types::dims(span, op, (&left, left_span), (&right, right_span))
+    }
+
     /// Looks up a variable by name and marks it as used.
     pub fn find_local(&mut self, name: &str) -> Option<LocalId> {
         let found = self.peek_local(name);
@@ -321,10 +341,7 @@ impl<'a> Checker<'a> {
                 (value.fract() == 0.0 && value.abs() < 9e15).then(|| DimExpr::number(value as i64))
             }
             TypedExprKind::Builtin(builtin, args) if builtin.rule == BuiltinRule::Length => {
-                match &args.first()?.ty {
-                    Ty::Tensor(_, dims) => dims.first().cloned(),
-                    _ => None,
-                }
+                args.first()?.ty.dims().first().cloned()
             }
             TypedExprKind::Unary(UnaryOp::Neg, operand) => {
                 Some(DimExpr::number(0).plus(&self.dim_of(operand)?, -1))
@@ -386,9 +403,5 @@ impl<'a> Checker<'a> {
 
 /// Returns the node that stands for an expression whose error has already been reported.
 pub fn error(span: Span) -> TypedExpr {
-    TypedExpr {
-        kind: TypedExprKind::Error,
-        ty: Ty::Error,
-        span,
-    }
+    TypedExpr::new(TypedExprKind::Error, Ty::Error, span)
 }

@@ -3,7 +3,7 @@
 
 use super::body::{BodyKind, Checker};
 use super::expr::Want;
-use super::solve::equal;
+use super::solve::{all_equal, equal};
 use crate::builtin::{Along, Builtin, BuiltinRule};
 use crate::diagnostics::types as report;
 use crate::dims::DimExpr;
@@ -13,10 +13,6 @@ use crate::types::{Elem, Ty};
 use bnnc_base::source::Span;
 use bnnc_grammar::ast;
 use bnnc_graph::dist::Support;
-
-pub(super) fn real(dims: Vec<DimExpr>) -> Ty {
-    Ty::Tensor(Elem::Real(Support::Real), dims)
-}
 
 impl Checker<'_> {
     /// Checks a call of a built-in function, such as `exp(x)` or `zeros(n)`.
@@ -29,19 +25,13 @@ impl Checker<'_> {
             false => self.builtin_type(builtin, &values, span).unwrap_or(Ty::Error),
         };
         match (builtin.rule, values.as_slice()) {
-            (BuiltinRule::Conv, [_, _]) => values.push(TypedExpr {
-                kind: TypedExprKind::Int(1),
-                ty: Ty::int(),
-                span,
-            }),
+            (BuiltinRule::Conv, [_, _]) => {
+                values.push(TypedExpr::new(TypedExprKind::Int(1), Ty::int(), span))
+            }
             (BuiltinRule::Pool(_), [_, size]) => values.push(size.clone()),
             _ => {}
         }
-        TypedExpr {
-            kind: TypedExprKind::Builtin(builtin, values),
-            ty,
-            span,
-        }
+        TypedExpr::new(TypedExprKind::Builtin(builtin, values), ty, span)
     }
 
     fn builtin_arguments(
@@ -118,16 +108,16 @@ impl Checker<'_> {
     fn builtin_type(&mut self, builtin: &'static Builtin, values: &[TypedExpr], span: Span) -> Option<Ty> {
         match (builtin.rule, values) {
             (BuiltinRule::Extremum(..) | BuiltinRule::Reduce(_), [x]) => self.reduced(x, builtin),
-            (BuiltinRule::Elementwise(_), [x]) => self.array(x, None, builtin).map(|(_, dims)| real(dims)),
+            (BuiltinRule::Elementwise(_), [x]) => {
+                self.array(x, None, builtin).map(|(_, dims)| Ty::reals(dims))
+            }
             (BuiltinRule::Extremum(..), [a, b]) => {
                 let (x, _) = self.array(a, None, builtin)?;
                 let (y, _) = self.array(b, None, builtin)?;
                 let dims = self.stretch(&format!("`{}`", builtin.name), a, b, span)?;
-                let integral = |elem: &Elem| matches!(elem, Elem::Int | Elem::Count | Elem::Index(_));
-                let elem = if integral(&x) && integral(&y) {
-                    Elem::Int
-                } else {
-                    Elem::Real(Support::Real)
+                let elem = match x.is_integral() && y.is_integral() {
+                    true => Elem::Int,
+                    false => Elem::Real(Support::Real),
                 };
                 Some(Ty::Tensor(elem, dims))
             }
@@ -144,7 +134,7 @@ impl Checker<'_> {
                     self.array(a, Some(1), builtin)?.1,
                     self.array(b, Some(1), builtin)?.1,
                 );
-                Some(real([x, y].concat()))
+                Some(Ty::reals([x, y].concat()))
             }
             (BuiltinRule::Transpose, [a]) => {
                 let (elem, mut dims) = self.array(a, Some(2), builtin)?;
@@ -153,17 +143,16 @@ impl Checker<'_> {
             }
             (BuiltinRule::LastAxis(along), [x]) => {
                 let dims = self.some_axes(x, builtin)?;
-                let support = if along == Along::Softmax {
-                    Support::Simplex
-                } else {
-                    Support::Real
+                let support = match along {
+                    Along::Softmax => Support::Simplex,
+                    Along::Cumsum | Along::LogSoftmax => Support::Real,
                 };
                 Some(Ty::Tensor(Elem::Real(support), dims))
             }
             (BuiltinRule::LogSumExp, [x]) => {
                 let mut dims = self.some_axes(x, builtin)?;
                 dims.pop();
-                Some(real(dims))
+                Some(Ty::reals(dims))
             }
             _ => self.array_type(builtin, values, span),
         }
@@ -176,14 +165,14 @@ impl Checker<'_> {
             (BuiltinRule::Cholesky(_), [a]) => {
                 let dims = self.array(a, Some(2), builtin)?.1;
                 self.same_dim(builtin, (&dims[0], a.span), (&dims[1], a.span), span)?;
-                Some(real(dims))
+                Some(Ty::reals(dims))
             }
             (BuiltinRule::SolveLower, [l, b]) => {
                 let matrix = self.array(l, Some(2), builtin)?.1;
                 let vector = self.array(b, Some(1), builtin)?.1;
                 self.same_dim(builtin, (&matrix[0], l.span), (&matrix[1], l.span), span)?;
                 self.same_dim(builtin, (&matrix[0], l.span), (&vector[0], b.span), span)?;
-                Some(real(vector))
+                Some(Ty::reals(vector))
             }
             (BuiltinRule::Concat, parts) => self.concatenated(parts, builtin, span),
             (BuiltinRule::Length, [x]) => match &x.ty {
@@ -191,14 +180,14 @@ impl Checker<'_> {
                 Ty::List(..) => Some(Ty::int()),
                 _ => self.wrong(x, "an array"),
             },
-            (BuiltinRule::Filled(_), sizes) => Some(real(self.sizes(sizes)?)),
+            (BuiltinRule::Filled(_), sizes) => Some(Ty::reals(self.sizes(sizes)?)),
             (BuiltinRule::Eye, [n]) => {
                 let n = self.static_dim(n, "a dimension")?;
-                Some(real(vec![n.clone(), n]))
+                Some(Ty::reals(vec![n.clone(), n]))
             }
             (BuiltinRule::Diag, [v]) => {
                 let dims = self.array(v, Some(1), builtin)?.1;
-                Some(real(vec![dims[0].clone(), dims[0].clone()]))
+                Some(Ty::reals(vec![dims[0].clone(), dims[0].clone()]))
             }
             (BuiltinRule::Noise(_), values) => self.noise(builtin, values, span),
             (BuiltinRule::RunningMean, [x, momentum, start]) => {
@@ -235,13 +224,7 @@ impl Checker<'_> {
         let unit = Ty::Tensor(Elem::Real(Support::Interval(0.0, 1.0)), Vec::new());
         self.expect(momentum, &unit);
         self.expect(start, &Ty::real());
-        self.array(x, None, builtin).map(|(_, dims)| real(dims))
-    }
-
-    pub(super) fn wrong(&mut self, value: &TypedExpr, expected: &str) -> Option<Ty> {
-        let found = show::ty(&value.ty, &self.locals);
-        self.report(report::mismatch(value.span, expected, &found));
-        None
+        self.array(x, None, builtin).map(|(_, dims)| Ty::reals(dims))
     }
 
     /// Returns the element type and dims of an array of numbers. If `rank` is given and the array
@@ -265,10 +248,7 @@ impl Checker<'_> {
             found => {
                 let found = show::ty(found, &self.locals);
                 let diagnostic = report::argument_mismatch(value.span, builtin.name, expected, &found);
-                self.report(match found.starts_with("bool") {
-                    true => diagnostic.help("write `if c { 1 } else { 0 }`"),
-                    false => diagnostic,
-                });
+                self.report(report::with_bool_help(diagnostic, &found));
                 None
             }
         }
@@ -277,8 +257,7 @@ impl Checker<'_> {
     fn some_axes(&mut self, value: &TypedExpr, builtin: &Builtin) -> Option<Vec<DimExpr>> {
         let (_, dims) = self.array(value, None, builtin)?;
         if dims.is_empty() {
-            self.wrong(value, "an array");
-            return None;
+            return self.wrong(value, "an array");
         }
         Some(dims)
     }
@@ -297,14 +276,8 @@ impl Checker<'_> {
         if equal(a.0, b.0) {
             return Some(());
         }
-        let (left, right) = (show::dim(a.0, &self.locals), show::dim(b.0, &self.locals));
-        let op = format!("`{}`", builtin.name);
-        self.report(report::dims(
-            span,
-            &op,
-            (&format!("({left})"), a.1),
-            (&format!("({right})"), b.1),
-        ));
+        let (a, b) = ((std::slice::from_ref(a.0), a.1), (std::slice::from_ref(b.0), b.1));
+        self.report(self.dims_differ(span, &format!("`{}`", builtin.name), a, b));
         None
     }
 
@@ -313,19 +286,14 @@ impl Checker<'_> {
         let mut dims = self.some_axes(first, builtin)?;
         for part in rest {
             let other = self.some_axes(part, builtin)?;
-            if dims.len() != other.len() || !dims[1..].iter().zip(&other[1..]).all(|(a, b)| equal(a, b)) {
-                let texts = (
-                    format!("({})", show::list(&dims, &self.locals)),
-                    format!("({})", show::list(&other, &self.locals)),
-                );
-                let diagnostic =
-                    report::dims(span, "`concat`", (&texts.0, first.span), (&texts.1, part.span));
+            if !all_equal(&dims[1..], &other[1..]) {
+                let diagnostic = self.dims_differ(span, "`concat`", (&dims, first.span), (&other, part.span));
                 self.report(diagnostic.note("only the first dims may differ"));
                 return None;
             }
             dims[0] = dims[0].plus(&other[0], 1);
         }
-        Some(real(dims))
+        Some(Ty::reals(dims))
     }
 
     pub(super) fn sizes(&mut self, values: &[TypedExpr]) -> Option<Vec<DimExpr>> {
@@ -345,6 +313,6 @@ impl Checker<'_> {
         for value in own {
             self.expect(value, &positive);
         }
-        Some(real(self.sizes(sizes)?))
+        Some(Ty::reals(self.sizes(sizes)?))
     }
 }

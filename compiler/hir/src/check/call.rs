@@ -6,7 +6,7 @@ use super::fit::ParamSlot;
 use super::names::Def;
 use super::solve::{Solver, has_meta};
 use crate::builtin::{self, BuiltinRule};
-use crate::diagnostics::{names as report_names, types as report};
+use crate::diagnostics::{count, names as report_names, types as report};
 use crate::dims::{Atom, DimExpr};
 use crate::lift;
 use crate::show;
@@ -15,7 +15,6 @@ use crate::types::{Elem, Ty};
 use crate::walk;
 use bnnc_base::source::Span;
 use bnnc_grammar::ast::{self, BinaryOp};
-use bnnc_graph::dist::Support;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -30,6 +29,23 @@ pub struct Signature<'s> {
     pub locals: &'s Locals,
     /// The rule for arrays that a caller passes for parameters declared as scalars.
     pub lifts: Lifts<'s>,
+}
+
+impl<'s> Signature<'s> {
+    /// Returns the signature of a callee with these parameters and variables.
+    pub fn new(
+        name: &'s str,
+        params: &'s [ParamBinding],
+        locals: &'s Locals,
+        lifts: Lifts<'s>,
+    ) -> Signature<'s> {
+        Signature {
+            name,
+            params,
+            locals,
+            lifts,
+        }
+    }
 }
 
 /// The rule that decides whether a callee can be applied elementwise to arrays.
@@ -75,11 +91,7 @@ impl Checker<'_> {
             // the function `cholesky(a)`.
             if matches!(ty, Ty::Function(_) | Ty::Layer(_) | Ty::Error) || !item {
                 self.used.insert(local);
-                let callee = TypedExpr {
-                    kind: TypedExprKind::Local(local),
-                    ty,
-                    span: at,
-                };
+                let callee = TypedExpr::new(TypedExprKind::Local(local), ty, at);
                 return self.call_value(callee, args, span);
             }
         }
@@ -94,10 +106,8 @@ impl Checker<'_> {
             Some((Some(def), declared)) => {
                 self.skip(args, span);
                 let expected = "a function, a layer or a distribution";
-                self.error(
-                    report_names::wrong_kind(at, name, expected, def.kind(), declared),
-                    span,
-                )
+                let diagnostic = report_names::wrong_kind(at, name, expected, def.kind(), declared);
+                self.error(diagnostic, span)
             }
             None => match builtin::lookup(name) {
                 Some(builtin) => self.call_builtin(builtin, args, span),
@@ -140,20 +150,14 @@ impl Checker<'_> {
             return self.error(report::too_many(span, &name, 1, values.len()), span);
         }
         let ty = self.real_like(&values[0], &name);
-        TypedExpr {
-            kind: TypedExprKind::CallLocal(local, values),
-            ty,
-            span,
-        }
+        TypedExpr::new(TypedExprKind::CallLocal(local, values), ty, span)
     }
 
     /// Returns the type of the result when a function of one real is applied to a value elementwise.
     fn real_like(&mut self, value: &TypedExpr, name: &str) -> Ty {
         match &value.ty {
             Ty::Error => Ty::Error,
-            Ty::Tensor(elem, dims) if *elem != Elem::Bool => {
-                Ty::Tensor(Elem::Real(Support::Real), dims.clone())
-            }
+            Ty::Tensor(elem, dims) if *elem != Elem::Bool => Ty::reals(dims.clone()),
             found => {
                 let found = show::ty(found, &self.locals);
                 self.report(report::argument_mismatch(value.span, name, "a number", &found));
@@ -164,37 +168,21 @@ impl Checker<'_> {
 
     fn call_fn(&mut self, id: FnId, args: &[ast::Arg], span: Span) -> TypedExpr {
         let item = &self.module.fns[id];
-        let scalar = |ty: &Ty| matches!(ty, Ty::Tensor(_, dims) if dims.is_empty());
         let obstacle = lift::obstacle(item);
-        let lifts = match (
-            &obstacle,
-            item.params.iter().all(|param| scalar(&param.param.ty)) && scalar(&item.result),
-        ) {
+        let is_scalar = item.params.iter().all(|param| param.param.ty.is_scalar()) && item.result.is_scalar();
+        let lifts = match (&obstacle, is_scalar) {
             (_, false) => Lifts::No,
             (None, true) => Lifts::Yes,
             (Some((at, what)), true) => Lifts::But(*at, what),
         };
-        let signature = Signature {
-            name: &item.name,
-            params: &item.params,
-            locals: &item.locals,
-            lifts,
-        };
+        let signature = Signature::new(&item.name, &item.params, &item.locals, lifts);
         let mut solver = Solver::default();
-        let before = self.errors();
-        let Some(arguments) = self.arguments(signature, args, span, &mut solver) else {
+        let Some(arguments) = self.valid_arguments(signature, args, span, &mut solver) else {
             return error(span);
         };
-        if self.errors() > before || arguments.values.iter().any(|value| value.ty == Ty::Error) {
-            return error(span);
-        }
         let ty = self.result(&solver.ty(&item.result), signature, span);
         let ty = lifted(ty, &arguments.lifted);
-        TypedExpr {
-            kind: TypedExprKind::CallFn(id, arguments.values),
-            ty,
-            span,
-        }
+        TypedExpr::new(TypedExprKind::CallFn(id, arguments.values), ty, span)
     }
 
     /// Expresses the type of the callee's result in the caller's variables. Reports a dimension that the arguments do not determine.
@@ -215,6 +203,20 @@ impl Checker<'_> {
             }
         }
         ty.clone()
+    }
+
+    /// Like [`arguments`](Self::arguments), but returns `None` if an argument has an error.
+    pub fn valid_arguments(
+        &mut self,
+        signature: Signature<'_>,
+        args: &[ast::Arg],
+        span: Span,
+        solver: &mut Solver,
+    ) -> Option<CheckedArguments> {
+        let before = self.errors();
+        let arguments = self.arguments(signature, args, span, solver)?;
+        let has_errors = arguments.values.iter().any(|value| value.ty == Ty::Error);
+        (self.errors() == before && !has_errors).then_some(arguments)
     }
 
     /// Sorts the arguments in declared order, checks them, and fills in default values. Returns `None` if an argument is missing.
@@ -342,48 +344,32 @@ impl Checker<'_> {
                 match (self.find_item(name), builtin::lookup(name)) {
                     (Some((Some(Def::Fn(id)), _)), _) => self.function_value(id, written.span),
                     (None, Some(builtin)) if matches!(builtin.rule, BuiltinRule::Elementwise(_)) => {
-                        TypedExpr {
-                            kind: TypedExprKind::BuiltinValue(builtin),
-                            ty: Ty::Function(1),
-                            span: written.span,
-                        }
+                        TypedExpr::new(
+                            TypedExprKind::BuiltinValue(builtin),
+                            Ty::Function(1),
+                            written.span,
+                        )
                     }
                     _ => self.expr(written, Want::Any),
                 }
             }
-            _ => self.expr(
-                written,
-                if *wanted == Ty::int() {
-                    Want::Int
-                } else {
-                    Want::Any
-                },
-            ),
+            _ if *wanted == Ty::int() => self.expr(written, Want::Int),
+            _ => self.expr(written, Want::Any),
         }
     }
 
     fn function_value(&mut self, id: FnId, span: Span) -> TypedExpr {
         let item = &self.module.fns[id];
-        let scalar = |ty: &Ty| matches!(ty, Ty::Tensor(_, dims) if dims.is_empty());
-        let fits = item.params.len() == 1 && scalar(&item.params[0].param.ty) && scalar(&item.result);
-        if !fits {
-            let found = format!(
-                "a function of {}",
-                crate::diagnostics::count(item.params.len(), "parameter")
-            );
+        let fits = matches!(&item.params[..], [param] if param.param.ty.is_scalar());
+        if !fits || !item.result.is_scalar() {
+            let found = format!("a function of {}", count(item.params.len(), "parameter"));
             return self.error(report::mismatch(span, "a function of one real", &found), span);
         }
         if let Some((at, what)) = lift::obstacle(item) {
-            return self.error(
-                report::does_not_lift(span, &item.name, "it as an argument", at, &what),
-                span,
-            );
+            let diagnostic = report::does_not_lift(span, &item.name, "it as an argument", at, &what);
+            return self.error(diagnostic, span);
         }
-        TypedExpr {
-            kind: TypedExprKind::FnValue(id),
-            ty: Ty::Function(1),
-            span,
-        }
+        TypedExpr::new(TypedExprKind::FnValue(id), Ty::Function(1), span)
     }
 
     /// Rewrites a default value of a callee as an expression of the caller.
@@ -417,11 +403,7 @@ impl Checker<'_> {
             };
             let fresh = self.locals.push(local);
             self.statics.insert(fresh, DimExpr::atom(Atom::Local(fresh)));
-            let value = TypedExpr {
-                kind: TypedExprKind::Local(fresh),
-                ty: Ty::int(),
-                span,
-            };
+            let value = TypedExpr::new(TypedExprKind::Local(fresh), Ty::int(), span);
             inner.insert(comprehension.counter, value);
             comprehension.counter = fresh;
         }
@@ -434,11 +416,7 @@ impl Checker<'_> {
 
 /// Converts a dimension into an expression.
 pub fn dim_expr(dim: &DimExpr, span: Span) -> TypedExpr {
-    let expr = |kind: TypedExprKind| TypedExpr {
-        kind,
-        ty: Ty::int(),
-        span,
-    };
+    let expr = |kind: TypedExprKind| TypedExpr::new(kind, Ty::int(), span);
     let binary =
         |op: BinaryOp, a: TypedExpr, b: TypedExpr| expr(TypedExprKind::Binary(op, Box::new(a), Box::new(b)));
     let mut sum: Option<TypedExpr> = None;

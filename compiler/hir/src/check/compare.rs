@@ -1,11 +1,10 @@
 //! Checks `compare` items: the inference blocks and the metrics.
 
-use super::names::Def;
-use super::options::{called, number};
+use super::options::number;
 use super::session::CheckSession;
-use crate::diagnostics::{infer as report, names as report_names};
-use crate::tree::{CompareItem, InferId, InferenceTarget};
-use bnnc_abi::metrics::{self, Basis, ComparedMetric, MetricDef};
+use crate::diagnostics::infer as report;
+use crate::tree::{CompareItem, InferId};
+use bnnc_abi::metrics::{self, ComparedMetric, MetricDef};
 use bnnc_base::source::Span;
 use bnnc_grammar::ast;
 use std::sync::Arc;
@@ -18,25 +17,14 @@ const LEVELS: [u32; 3] = [50, 90, 95];
 
 /// Checks a `compare` item.
 pub fn check(session: &mut CheckSession<'_>, item: &ast::CompareDecl) {
-    let mut infers = Vec::new();
-    for name in &item.infers {
-        match session.find(&name.name) {
-            Some((Some(Def::Infer(id)), _)) => infers.push(id),
-            Some((None, _)) => {}
-            Some((Some(def), at)) => {
-                let diagnostic =
-                    report_names::wrong_kind(name.span, &name.name, "an inference", def.kind(), at);
-                session.diagnostics.push(diagnostic);
-            }
-            None => {
-                let names = session.names.all(|def| matches!(def, Def::Infer(_)));
-                let diagnostic = report_names::unknown_name(name.span, &name.name, names);
-                session.diagnostics.push(diagnostic);
-            }
-        }
-    }
-    let named = item.by.iter();
-    let mut metrics: Vec<ComparedMetric> = named
+    let infers: Vec<InferId> = item
+        .infers
+        .iter()
+        .filter_map(|name| session.infer(&name.name, name.span))
+        .collect();
+    let metrics = item
+        .by
+        .iter()
         .filter_map(|metric| self::metric(session, &infers, metric))
         .collect();
     if item.by.is_empty() {
@@ -61,14 +49,11 @@ fn usual(span: Span) -> Option<ComparedMetric> {
 /// Resolves a metric. `coverage(0.9)` is the metric `coverage_90`, and `y.rmse` is the metric `rmse` of the output `y`.
 fn metric(session: &mut CheckSession<'_>, infers: &[InferId], written: &ast::Expr) -> Option<ComparedMetric> {
     let written = written.without_parentheses();
-    let (callee, args) = called(written);
+    let (callee, args) = written.as_call();
     let (output, name) = match &*callee.kind {
         ast::ExprKind::Name(name) => (None, name),
-        ast::ExprKind::Field(base, part) => match &*base.without_parentheses().kind {
-            ast::ExprKind::Name(output) => (Some(output), &part.name),
-            _ => return unknown(session, written.span),
-        },
-        _ => return unknown(session, written.span),
+        ast::ExprKind::Field(base, part) if base.as_name().is_some() => (base.as_name(), &part.name),
+        _ => return session.wrong_value(written.span, "by", "names of metrics"),
     };
     if let Some(output) = output
         && !infers
@@ -77,12 +62,12 @@ fn metric(session: &mut CheckSession<'_>, infers: &[InferId], written: &ast::Exp
     {
         let expected =
             format!("an output of a model with several outputs, but the model has only `{output}`");
-        return wrong(session, written.span, "by", &expected);
+        return session.wrong_value(written.span, "by", &expected);
     }
     let metric = measured(session, written.span, name, args)?;
     if output.is_some() && metric.basis.is_joint() {
         let expected = format!("`{}` of a whole inference", metric.name);
-        return wrong(session, written.span, "by", &expected);
+        return session.wrong_value(written.span, "by", &expected);
     }
     Some(ComparedMetric {
         output: output.map(|output| output.to_string()),
@@ -95,10 +80,7 @@ fn metric(session: &mut CheckSession<'_>, infers: &[InferId], written: &ast::Exp
 /// given name.
 fn is_one_of_several(session: &CheckSession<'_>, infer: InferId, output: &str) -> bool {
     let module = &session.module;
-    let model = match module.infers[infer].target {
-        InferenceTarget::Model(model) => model,
-        InferenceTarget::Posterior(posterior) => module.posteriors[posterior].model,
-    };
+    let model = module.model_of(module.infers[infer].target);
     let outputs = &module.models[model].outputs;
     outputs.len() > 1 && outputs.iter().any(|found| *found.param.name == *output)
 }
@@ -115,35 +97,21 @@ fn measured(
         let level = match args {
             [] => 0.9,
             [level] => number(session, name, expected, &level.value)?,
-            _ => return wrong(session, span, name, expected),
+            _ => return session.wrong_value(span, name, expected),
         };
         let known = LEVELS
             .iter()
             .find(|known| (f64::from(**known) - 100.0 * level).abs() < 1e-9);
         let found = known.and_then(|level| metrics::find(&format!("{COVERAGE}_{level}")));
-        return found.or_else(|| wrong(session, span, name, expected));
+        return found.or_else(|| session.wrong_value(span, name, expected));
     }
     let plain = || metrics::ALL.iter().filter(|metric| metric.written == metric.name);
     let Some(metric) = plain().find(|metric| *metric.name == **name) else {
         let names: Vec<&str> = plain().map(|metric| metric.name).chain([COVERAGE]).collect();
-        session
-            .diagnostics
-            .push(report::unknown_metric(span, name, &names));
-        return None;
+        return session.reject(report::unknown_metric(span, name, &names));
     };
     match args {
         [] => Some(metric),
-        _ => wrong(session, span, name, &format!("`{name}` without arguments")),
+        _ => session.wrong_value(span, name, &format!("`{name}` without arguments")),
     }
-}
-
-fn unknown<T>(session: &mut CheckSession<'_>, span: Span) -> Option<T> {
-    wrong(session, span, "by", "names of metrics")
-}
-
-fn wrong<T>(session: &mut CheckSession<'_>, span: Span, name: &str, expected: &str) -> Option<T> {
-    session
-        .diagnostics
-        .push(report::option_value(span, name, expected));
-    None
 }

@@ -4,8 +4,8 @@ mod columns;
 pub mod options;
 mod unlike;
 
-use super::options::number;
-use super::session::CheckSession;
+use super::options::{number, within};
+use super::session::{CheckSession, GivenOption};
 use crate::diagnostics::infer as report;
 use crate::tree::{DataId, DataItem};
 use bnnc_abi::data::{DataSpec, Divisor, Format, Test};
@@ -15,9 +15,7 @@ use bnnc_base::source::Span;
 use bnnc_base::spellings;
 use bnnc_grammar::ast;
 use columns::entry;
-use std::collections::HashMap;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::path::PathBuf;
 
 /// The state while the checker reads the value of one option into a specification.
 struct Reading<'r, 's> {
@@ -50,12 +48,8 @@ pub fn empty(name: &ast::Ident) -> DataSpec {
     }
 }
 
-/// The value of the option `split`.
-#[derive(Clone, Copy)]
-enum Split {
-    All,
-    One(usize),
-}
+/// The value of the option `split`: the index of a split, or `None` for `all`.
+type Split = Option<usize>;
 
 /// Checks a `data` item.
 pub fn check(session: &mut CheckSession<'_>, id: DataId, item: &ast::DataDecl) {
@@ -67,53 +61,22 @@ pub fn check(session: &mut CheckSession<'_>, id: DataId, item: &ast::DataDecl) {
         spec.files = files;
     }
     let mut split: Option<(Split, Span)> = None;
-    let mut seen: HashMap<Arc<str>, Span> = HashMap::new();
-    for setting in &item.options {
-        let word = spellings::word(&setting.name.name);
-        if let Some(first) = seen.insert(word.into(), setting.name.span) {
-            session
-                .diagnostics
-                .push(report::option_twice(&setting.name.name, first, setting.name.span));
-            continue;
-        }
-        set(
-            session,
-            (&setting.name.name, setting.name.span),
-            &setting.value,
-            (&mut spec, &mut split),
-        );
+    for option in session.given_options(&item.options) {
+        set(session, option, (&mut spec, &mut split));
     }
-    let context = session.context;
-    if let Err(count) = spec.take(&context.data_overrides) {
+    if let Err(count) = spec.take(&session.context.data_overrides) {
         let expected = format!("one file of inputs, found {count}");
-        let diagnostic = report::option_value(span, "outliers", &expected);
-        session.diagnostics.push(diagnostic);
+        session.report(report::option_value(span, "outliers", &expected));
     }
-    for one in context
-        .overrides
-        .iter()
-        .filter(|one| *one.item == *item.name.name)
-    {
-        set(
-            session,
-            (&one.key, one.value.span),
-            &one.value,
-            (&mut spec, &mut split),
-        );
+    for option in session.overrides(&item.name.name) {
+        set(session, option, (&mut spec, &mut split));
     }
-    if let Some((value, at)) = split {
-        match &mut spec.test {
-            Test::Splits { split, .. } => {
-                *split = match value {
-                    Split::All => None,
-                    Split::One(index) => Some(index),
-                }
-            }
-            Test::None | Test::Files(_) | Test::Fraction(_) => {
-                let diagnostic =
-                    report::option_value(at, "split", "given together with `test = splits(\"file\")`");
-                session.diagnostics.push(diagnostic);
-            }
+    match (split, &mut spec.test) {
+        (None, _) => {}
+        (Some((value, _)), Test::Splits { split, .. }) => *split = value,
+        (Some((_, at)), Test::None | Test::Files(_) | Test::Fraction(_)) => {
+            let expected = "given together with `test = splits(\"file\")`";
+            session.report(report::option_value(at, "split", expected));
         }
     }
     unlike::check(session, &spec, span);
@@ -130,12 +93,7 @@ fn source(session: &mut CheckSession<'_>, written: &ast::Expr) -> Option<(Format
     let (callee, args) = match &*written.kind {
         ast::ExprKind::Call(callee, args) => (callee, args),
         ast::ExprKind::Error => return None,
-        _ => {
-            session
-                .diagnostics
-                .push(report::unknown_format(written.span, "", Format::WORDS));
-            return None;
-        }
+        _ => return session.reject(report::unknown_format(written.span, "", Format::WORDS)),
     };
     let word = match &*callee.kind {
         ast::ExprKind::Name(name) => &**name,
@@ -143,72 +101,54 @@ fn source(session: &mut CheckSession<'_>, written: &ast::Expr) -> Option<(Format
     };
     let files = files(session, args, written.span);
     let Some(format) = Format::read(RawOption::Call(word, &[])) else {
-        session
-            .diagnostics
-            .push(report::unknown_format(callee.span, word, Format::WORDS));
-        return None;
+        return session.reject(report::unknown_format(callee.span, word, Format::WORDS));
     };
     let files = files?;
     if format == Format::Idx && files.len() != 2 {
         let expected = format!("two files, images and labels, found {}", files.len());
-        session
-            .diagnostics
-            .push(report::option_value(written.span, word, &expected));
+        session.report(report::option_value(written.span, word, &expected));
     }
     Some((format, files))
 }
 
 fn files(session: &mut CheckSession<'_>, args: &[ast::Arg], span: Span) -> Option<Vec<PathBuf>> {
     if args.is_empty() {
-        session.diagnostics.push(report::option_value(
-            span,
-            "data",
-            "given at least one file, `csv(\"file.csv\")`",
-        ));
-        return None;
+        return session.wrong_value(span, "data", "given at least one file, `csv(\"file.csv\")`");
     }
     args.iter().map(|arg| file(session, &arg.value)).collect()
 }
 
 fn file(session: &mut CheckSession<'_>, written: &ast::Expr) -> Option<PathBuf> {
     match &*written.without_parentheses().kind {
-        ast::ExprKind::Text(text) => Some(resolved(&session.context.folder, text)),
+        ast::ExprKind::Text(text) => Some(session.context.folder.join(&**text)),
         ast::ExprKind::Error => None,
-        _ => {
-            session.diagnostics.push(report::option_value(
-                written.span,
-                "file",
-                "a string in double quotes",
-            ));
-            None
-        }
+        _ => session.wrong_value(written.span, "file", "a string in double quotes"),
     }
-}
-
-fn resolved(folder: &Path, text: &str) -> PathBuf {
-    folder.join(text)
 }
 
 /// Reads one option of the item.
 fn set(
     session: &mut CheckSession<'_>,
-    (name, span): (&str, Span),
-    written: &ast::Expr,
+    given: GivenOption<'_>,
     (spec, split): (&mut DataSpec, &mut Option<(Split, Span)>),
 ) {
-    let word = spellings::word(name);
-    let Some(option) = options::lookup(word) else {
-        let diagnostic = report::unknown_option(span, "data", name, options::names());
-        session.diagnostics.push(diagnostic);
-        return;
-    };
-    let mut reading = Reading {
-        session,
-        name: option.name,
-        spec,
-        split,
-    };
-    (option.read)(&mut reading, written);
+    match options::lookup(spellings::word(given.name)) {
+        Some(option) => {
+            let mut reading = Reading {
+                session,
+                name: option.name,
+                spec,
+                split,
+            };
+            (option.read)(&mut reading, given.value);
+        }
+        None => session.report(report::unknown_option(
+            given.span,
+            "data",
+            given.name,
+            options::names(),
+        )),
+    }
 }
 
 impl Reading<'_, '_> {
@@ -225,9 +165,7 @@ impl Reading<'_, '_> {
             return Some(value);
         }
         let found = format!("{}, found {value}", expected[1]);
-        let wrong = report::option_value(written.span, self.name, &found);
-        self.session.diagnostics.push(wrong);
-        None
+        self.session.wrong_value(written.span, self.name, &found)
     }
 }
 
@@ -241,39 +179,25 @@ fn inputs(to: &mut Reading<'_, '_>, written: &ast::Expr) {
             let expected = "columns in brackets, such as `[age, log(earn)]`";
             let wrong = report::option_value(written.span, to.name, expected);
             let wrong = wrong.help("leave it out to use all columns except the target");
-            to.session.diagnostics.push(wrong);
+            to.session.report(wrong);
         }
     }
 }
 
 fn integer(session: &mut CheckSession<'_>, name: &str, written: &ast::Expr, least: usize) -> Option<usize> {
     let expected = format!("an integer of at least {least}");
-    let value = number(session, name, &expected, written)?;
-    match value.fract() == 0.0 && value >= least as f64 && value < 9e15 {
-        true => Some(value as usize),
-        false => {
-            session.diagnostics.push(report::option_value(
-                written.span,
-                name,
-                &format!("{expected}, found {}", exact(value)),
-            ));
-            None
-        }
-    }
+    let allows = |value: f64| value.fract() == 0.0 && value >= least as f64 && value < 9e15;
+    within(session, name, written, &expected, allows).map(|value| value as usize)
 }
 
 fn split(session: &mut CheckSession<'_>, written: &ast::Expr) -> Option<Split> {
-    match &*written.without_parentheses().kind {
-        ast::ExprKind::Name(word) if &**word == "all" => Some(Split::All),
-        ast::ExprKind::Name(word) => {
-            session.diagnostics.push(report::option_value(
-                written.span,
-                "split",
-                &format!("`all` or an integer, found `{word}`"),
-            ));
-            None
+    match written.as_name() {
+        Some(word) if &**word == "all" => Some(None),
+        Some(word) => {
+            let expected = format!("`all` or an integer, found `{word}`");
+            session.wrong_value(written.span, "split", &expected)
         }
-        _ => integer(session, "split", written, 0).map(Split::One),
+        None => integer(session, "split", written, 0).map(Some),
     }
 }
 
@@ -296,63 +220,41 @@ fn test(session: &mut CheckSession<'_>, written: &ast::Expr, format: Format) -> 
                     return Some(Test::Fraction(value));
                 }
                 let expected = format!("between 0 and 1, found {}", exact(value));
-                session
-                    .diagnostics
-                    .push(report::option_value(arg.value.span, "fraction", &expected));
-                return None;
+                return session.wrong_value(arg.value.span, "fraction", &expected);
             }
             (word, _) if word == own => return source(session, written).map(|(_, files)| Test::Files(files)),
             _ => {}
         }
     }
-    session
-        .diagnostics
-        .push(report::option_value(written.span, "test", &expected));
-    None
+    session.wrong_value(written.span, "test", &expected)
 }
 
 fn standardise(session: &mut CheckSession<'_>, written: &ast::Expr, spec: &mut DataSpec) {
-    let single;
-    let words: &[ast::Expr] = match &*written.without_parentheses().kind {
-        ast::ExprKind::List(words) => words,
-        _ => {
-            single = [written.clone()];
-            &single
-        }
-    };
     (spec.standardise_inputs, spec.standardise_target) = (false, false);
-    for word in words {
-        match &*word.without_parentheses().kind {
-            ast::ExprKind::Name(name) if &**name == "inputs" => spec.standardise_inputs = true,
-            ast::ExprKind::Name(name) if &**name == "target" => spec.standardise_target = true,
-            ast::ExprKind::Name(name) => {
-                session.diagnostics.push(report::option_word(
-                    word.span,
-                    "standardise",
-                    name,
-                    &["inputs", "target"],
-                ));
+    for word in written.elements() {
+        match word.as_name().map(|name| &**name) {
+            Some("inputs") => spec.standardise_inputs = true,
+            Some("target") => spec.standardise_target = true,
+            Some(name) => {
+                let words = ["inputs", "target"];
+                session.report(report::option_word(word.span, "standardise", name, &words));
             }
-            _ => session.diagnostics.push(report::option_value(
-                word.span,
-                "standardise",
-                "`[inputs, target]`, `inputs`, `target` or `[]`",
-            )),
+            None => {
+                let expected = "`[inputs, target]`, `inputs`, `target` or `[]`";
+                session.report(report::option_value(word.span, "standardise", expected));
+            }
         }
     }
 }
 
 /// Reads an option whose value is one of some words.
 fn word<T: Copy>(to: &mut Reading<'_, '_>, written: &ast::Expr, words: &[(&str, T)]) -> Option<T> {
-    let word = match &*written.without_parentheses().kind {
-        ast::ExprKind::Name(word) => &**word,
-        _ => "",
-    };
+    let word = written.as_name().map_or("", |word| word);
     let found = words.iter().find(|(known, _)| *known == word);
     if found.is_none() {
         let words: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
         let diagnostic = report::option_word(written.span, to.name, word, &words);
-        to.session.diagnostics.push(diagnostic);
+        to.session.report(diagnostic);
     }
     found.map(|(_, value)| *value)
 }

@@ -203,8 +203,8 @@ fn declare_argument(body: &mut Checker<'_>, argument: &Ident, kind: PartArgument
 /// `probabilities` is a vector.
 fn check_result(body: &mut Checker<'_>, result: PartResult, value: &TypedExpr, on: &Ty) {
     let Ty::Tensor(elem, dims) = on else { return };
-    let real = |dims: &[DimExpr]| Ty::Tensor(Elem::Real(Support::Real), dims.to_vec());
-    let scalar = matches!(&value.ty, Ty::Tensor(_, found) if found.is_empty());
+    let real = |dims: &[DimExpr]| Ty::reals(dims.to_vec());
+    let scalar = value.ty.is_scalar();
     let wanted = match result {
         PartResult::Number => real(&[]),
         PartResult::Classes => match &value.ty {
@@ -240,20 +240,11 @@ impl Checker<'_> {
         };
         let item = &self.module.dists[id];
         let lifts = if item.elementwise { Lifts::Yes } else { Lifts::No };
-        let signature = Signature {
-            name: &item.name,
-            params: &item.params,
-            locals: &item.locals,
-            lifts,
-        };
+        let signature = Signature::new(&item.name, &item.params, &item.locals, lifts);
         let mut solver = Solver::default();
-        let before = self.errors();
-        let Some(arguments) = self.arguments(signature, args, span, &mut solver) else {
+        let Some(arguments) = self.valid_arguments(signature, args, span, &mut solver) else {
             return (error(span), None);
         };
-        if self.errors() > before || arguments.values.iter().any(|value| value.ty == Ty::Error) {
-            return (error(span), None);
-        }
         self.applied_twice(id, args, &arguments.values);
         self.squared_deviation(id, &arguments.values);
         let on = self.result(&solver.ty(&item.on), signature, span);
@@ -266,14 +257,7 @@ impl Checker<'_> {
             dims,
             elementwise: item.elementwise,
         };
-        (
-            TypedExpr {
-                kind,
-                ty: Ty::Dist(elem),
-                span,
-            },
-            Some(value),
-        )
+        (TypedExpr::new(kind, Ty::Dist(elem), span), Some(value))
     }
 
     /// Returns the value type of a checked distribution.
@@ -312,19 +296,13 @@ impl Checker<'_> {
         }
         let mut solver = Solver::default();
         for (param, arg) in item.params.iter().zip(args) {
-            if let (Ty::Tensor(_, dims), Ty::Tensor(_, found)) = (&param.param.ty, &arg.ty) {
-                for (dim, found) in dims.iter().zip(found) {
-                    solver.meet(dim, found, arg.span);
-                }
+            for (dim, found) in param.param.ty.dims().iter().zip(arg.ty.dims()) {
+                solver.meet(dim, found, arg.span);
             }
         }
-        let dims = match solver.ty(&item.on) {
-            Ty::Tensor(_, dims) => dims,
-            _ => Vec::new(),
-        };
         DistValue {
             elem: elem.clone(),
-            dims,
+            dims: solver.ty(&item.on).dims().to_vec(),
             elementwise: false,
         }
     }
@@ -346,17 +324,11 @@ impl Checker<'_> {
                 return error(span);
             }
             let found = show::ty(&base.ty, &self.locals);
-            let none: [&str; 0] = [];
-            let diagnostic = report::unknown_part(part.span, &found, &part.name, none);
+            let diagnostic = report::unknown_part(part.span, &found, &part.name, []);
             let is_function = crate::builtin::lookup(&part.name).is_some()
                 || matches!(self.find_item(&part.name), Some((Some(Def::Fn(_)), _)));
-            return match is_function {
-                true => {
-                    let help = format!("write the function before its argument: `{}(..)`", part.name);
-                    self.error(diagnostic.help(help), span)
-                }
-                false => self.error(diagnostic, span),
-            };
+            let help = || format!("write the function before its argument: `{}(..)`", part.name);
+            return self.error(diagnostic.help_if(is_function.then(help)), span);
         };
         let (name, known) = match &base.kind {
             TypedExprKind::MakeDist(id, _) => {
@@ -373,10 +345,9 @@ impl Checker<'_> {
             _ => ("a distribution", DistributionPart::all().collect()),
         };
         let Some(found) = known.iter().copied().find(|known| known.name() == &*part.name) else {
-            let of = if name.contains(' ') {
-                name.to_owned()
-            } else {
-                format!("`{name}`")
+            let of = match name.contains(' ') {
+                true => name.to_owned(),
+                false => format!("`{name}`"),
             };
             let known = known.iter().map(|part| part.name());
             let diagnostic = report::unknown_part(part.span, &of, &part.name, known);
@@ -387,13 +358,11 @@ impl Checker<'_> {
             return self.error(report::missing(span, &part.name, &["x"]), span);
         }
         if given.len() > wants || (args.is_some() && wants == 0) {
-            return self.error(
-                report::not_callable(span, "a value").help(match wants {
-                    0 => format!("write `.{}` without parentheses", part.name),
-                    _ => format!("write `.{}(x)` with one argument", part.name),
-                }),
-                span,
-            );
+            let help = match wants {
+                0 => format!("write `.{}` without parentheses", part.name),
+                _ => format!("write `.{}(x)` with one argument", part.name),
+            };
+            return self.error(report::not_callable(span, "a value").help(help), span);
         }
         if found == DistributionPart::Draw && !matches!(self.place, BodyKind::Draw | BodyKind::Prompt) {
             return self.error(report::noise(span, found.name()), span);
@@ -403,7 +372,7 @@ impl Checker<'_> {
             return error(span);
         };
         let kind = TypedExprKind::DistPart(Box::new(base), found, argument.map(Box::new));
-        TypedExpr { kind, ty, span }
+        TypedExpr::new(kind, ty, span)
     }
 
     fn part_type(
@@ -413,7 +382,6 @@ impl Checker<'_> {
         argument: Option<&TypedExpr>,
         span: Span,
     ) -> Option<Ty> {
-        let real = |dims: Vec<DimExpr>| Ty::Tensor(Elem::Real(Support::Real), dims);
         if let Some(argument) = argument {
             let Ty::Tensor(_, found) = &argument.ty else {
                 return None;
@@ -424,33 +392,29 @@ impl Checker<'_> {
                 Some(PartArgument::Order) => Elem::Real(Support::Real),
                 Some(PartArgument::Value) | None => value.elem.clone(),
             };
-            if !value.elementwise && is_moment {
-                let order = Ty::Tensor(elem, Vec::new());
-                return self.expect(argument, &order).then(|| real(value.dims.clone()));
-            }
             if !value.elementwise {
-                return self
-                    .expect(argument, &Ty::Tensor(elem, value.dims.clone()))
-                    .then(Ty::real);
+                // A moment takes its order and has the dims of a value; a density is the other way round.
+                let (of_argument, of_result) = match is_moment {
+                    true => (Vec::new(), value.dims.clone()),
+                    false => (value.dims.clone(), Vec::new()),
+                };
+                let wanted = Ty::Tensor(elem, of_argument);
+                return self.expect(argument, &wanted).then(|| Ty::reals(of_result));
             }
-            let own = TypedExpr {
-                kind: TypedExprKind::Error,
-                ty: real(value.dims.clone()),
-                span,
-            };
+            let own = TypedExpr::new(TypedExprKind::Error, Ty::reals(value.dims.clone()), span);
             let dims = self.stretch(&format!("`{part}`"), &own, argument, span)?;
             return self
                 .expect(argument, &Ty::Tensor(elem, found.clone()))
-                .then(|| real(dims));
+                .then(|| Ty::reals(dims));
         }
         Some(match part.result() {
             PartResult::Number if !value.elementwise => Ty::real(),
             PartResult::Classes => match &value.elem {
-                Elem::Index(size) => real(vec![size.clone()]),
-                _ => real(vec![DimExpr::number(2)]),
+                Elem::Index(size) => Ty::reals(vec![size.clone()]),
+                _ => Ty::reals(vec![DimExpr::number(2)]),
             },
             PartResult::Value => Ty::Tensor(value.elem.clone(), value.dims.clone()),
-            PartResult::Number | PartResult::Moment => real(value.dims.clone()),
+            PartResult::Number | PartResult::Moment => Ty::reals(value.dims.clone()),
         })
     }
 }

@@ -3,7 +3,7 @@
 
 use super::body::{Checker, error};
 use super::names::Def;
-use super::solve::equal;
+use super::solve::all_equal;
 use crate::builtin::{self, Reduction};
 use crate::diagnostics::{names as report, types as report_types};
 use crate::dims::DimExpr;
@@ -44,21 +44,9 @@ impl Checker<'_> {
         let span = written.span;
         match &*written.kind {
             ast::ExprKind::Name(name) => self.name(name, span),
-            ast::ExprKind::Int(value) => TypedExpr {
-                kind: TypedExprKind::Int(*value),
-                ty: Ty::int(),
-                span,
-            },
-            ast::ExprKind::Real(value, _) => TypedExpr {
-                kind: TypedExprKind::Real(*value),
-                ty: Ty::real(),
-                span,
-            },
-            ast::ExprKind::Bool(value) => TypedExpr {
-                kind: TypedExprKind::Bool(*value),
-                ty: Ty::bool(),
-                span,
-            },
+            ast::ExprKind::Int(value) => TypedExpr::new(TypedExprKind::Int(*value), Ty::int(), span),
+            ast::ExprKind::Real(value, _) => TypedExpr::new(TypedExprKind::Real(*value), Ty::real(), span),
+            ast::ExprKind::Bool(value) => TypedExpr::new(TypedExprKind::Bool(*value), Ty::bool(), span),
             ast::ExprKind::Text(_) => self.error(report::out_of_place(span, "a text"), span),
             ast::ExprKind::Glob(_) => self.error(report::out_of_place(span, "a path with `*`"), span),
             ast::ExprKind::Error => error(span),
@@ -80,21 +68,11 @@ impl Checker<'_> {
                         Ty::Tensor(elem.clone(), dims)
                     }
                     (Ty::Error, _) | (_, None) => Ty::Error,
-                    (found, Some(_)) => {
-                        let found = show::ty(found, &self.locals);
-                        self.report(report_types::mismatch(
-                            inner.element.span,
-                            "a number or an array",
-                            &found,
-                        ));
-                        Ty::Error
-                    }
+                    (_, Some(_)) => self
+                        .wrong(&inner.element, "a number or an array")
+                        .unwrap_or_default(),
                 };
-                TypedExpr {
-                    kind: TypedExprKind::Comprehension(Box::new(inner)),
-                    ty,
-                    span,
-                }
+                TypedExpr::new(TypedExprKind::Comprehension(Box::new(inner)), ty, span)
             }
             ast::ExprKind::Unary(op, operand) => self.unary(*op, operand, span, want),
             ast::ExprKind::Binary(op, left, right) => self.binary(*op, left, right, span, want),
@@ -105,21 +83,13 @@ impl Checker<'_> {
     fn name(&mut self, name: &Arc<str>, span: Span) -> TypedExpr {
         if let Some(local) = self.find_local(name) {
             let ty = self.locals[local].ty.clone();
-            return TypedExpr {
-                kind: TypedExprKind::Local(local),
-                ty,
-                span,
-            };
+            return TypedExpr::new(TypedExprKind::Local(local), ty, span);
         }
         match self.find_item(name) {
             Some((None, _)) => error(span),
             Some((Some(Def::Const(id)), _)) => {
                 let ty = self.module.consts[id].value.ty.clone();
-                TypedExpr {
-                    kind: TypedExprKind::Const(id),
-                    ty,
-                    span,
-                }
+                TypedExpr::new(TypedExprKind::Const(id), ty, span)
             }
             Some((Some(Def::Dist(id)), _)) => self.make_dist(id, &[], span).0,
             Some((Some(def), at)) => {
@@ -141,31 +111,23 @@ impl Checker<'_> {
             let (elem, dims) = match &element.ty {
                 Ty::Tensor(elem, dims) => (elem.clone(), dims.clone()),
                 Ty::Error => return error(span),
-                other => {
-                    let found = show::ty(other, &self.locals);
-                    return self.error(
-                        report_types::mismatch(element.span, "a number or an array", &found),
-                        span,
-                    );
+                _ => {
+                    return self
+                        .wrong(element, "a number or an array")
+                        .unwrap_or_else(|| error(span));
                 }
             };
             joined = match joined.take() {
                 None => Some((elem, dims, element.span)),
                 Some((first, first_dims, at)) => {
-                    let same = first_dims.len() == dims.len()
-                        && first_dims.iter().zip(&dims).all(|(a, b)| equal(a, b));
-                    if !same {
-                        let left = format!("({})", show::list(&first_dims, &self.locals));
-                        let right = format!("({})", show::list(&dims, &self.locals));
-                        let diagnostic =
-                            report_types::dims(span, "a list", (&left, at), (&right, element.span));
-                        return self.error(diagnostic, span);
+                    if !all_equal(&first_dims, &dims) {
+                        let (first, this) = ((&*first_dims, at), (&*dims, element.span));
+                        return self.error(self.dims_differ(span, "a list", first, this), span);
                     }
                     match join(&first, &elem) {
                         Some(elem) => Some((elem, first_dims, at)),
                         None => {
-                            let (wanted, found) =
-                                (show::elem(&first, &self.locals), show::elem(&elem, &self.locals));
+                            let [wanted, found] = [&first, &elem].map(|elem| show::elem(elem, &self.locals));
                             let diagnostic = report_types::mismatch(element.span, &wanted, &found);
                             return self.error(diagnostic.also(at, format!("this is {wanted}")), span);
                         }
@@ -174,19 +136,13 @@ impl Checker<'_> {
             };
         }
         let Some((elem, dims, _)) = joined else {
-            return self.error(
-                report_types::mismatch(span, "at least one element", "an empty list"),
-                span,
-            );
+            let diagnostic = report_types::mismatch(span, "at least one element", "an empty list");
+            return self.error(diagnostic, span);
         };
         let dims = std::iter::once(DimExpr::number(elements.len() as i64))
             .chain(dims)
             .collect();
-        TypedExpr {
-            kind: TypedExprKind::List(elements),
-            ty: Ty::Tensor(elem, dims),
-            span,
-        }
+        TypedExpr::new(TypedExprKind::List(elements), Ty::Tensor(elem, dims), span)
     }
 
     /// Checks `e for i in a..b`. Returns the checked comprehension and its length.
@@ -244,41 +200,30 @@ impl Checker<'_> {
             return self.error(diagnostic.label("only these functions reduce a range"), span);
         };
         let ty = match &inner.element.ty {
-            Ty::Tensor(Elem::Int | Elem::Count | Elem::Index(_), dims)
-                if !matches!(builtin.reduction(), Some(Reduction::Mean) | None) =>
+            Ty::Tensor(elem, dims)
+                if elem.is_integral() && !matches!(builtin.reduction(), Some(Reduction::Mean) | None) =>
             {
                 Ty::Tensor(Elem::Int, dims.clone())
             }
             Ty::Tensor(Elem::Bool, _) => {
-                self.report(
-                    report_types::mismatch(inner.element.span, "a number", "bool")
-                        .help("write `if c { 1 } else { 0 }`"),
-                );
+                let diagnostic = report_types::mismatch(inner.element.span, "a number", "bool");
+                self.report(report_types::with_bool_help(diagnostic, "bool"));
                 Ty::Error
             }
-            Ty::Tensor(_, dims) => Ty::Tensor(Elem::Real(Support::Real), dims.clone()),
+            Ty::Tensor(_, dims) => Ty::reals(dims.clone()),
             Ty::Error => Ty::Error,
-            other => {
-                let found = show::ty(other, &self.locals);
-                self.report(report_types::mismatch(inner.element.span, "a number", &found));
-                Ty::Error
-            }
+            _ => self.wrong(&inner.element, "a number").unwrap_or_default(),
         };
-        TypedExpr {
-            kind: TypedExprKind::Reduce(builtin, Box::new(inner)),
-            ty,
-            span,
-        }
+        TypedExpr::new(TypedExprKind::Reduce(builtin, Box::new(inner)), ty, span)
     }
 }
 
 /// Returns an element type that contains the values of both types, if such a type exists.
 pub fn join(a: &Elem, b: &Elem) -> Option<Elem> {
-    let integral = |elem: &Elem| matches!(elem, Elem::Int | Elem::Count | Elem::Index(_));
     match (a, b) {
         _ if a == b => Some(a.clone()),
         (Elem::Bool, _) | (_, Elem::Bool) => None,
-        _ if integral(a) && integral(b) => Some(Elem::Int),
+        _ if a.is_integral() && b.is_integral() => Some(Elem::Int),
         _ => Some(Elem::Real(Support::Real)),
     }
 }

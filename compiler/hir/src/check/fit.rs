@@ -3,7 +3,7 @@
 use super::body::{BodyKind, Checker};
 use super::call::{Lifts, Signature};
 use super::operators::column_hint;
-use super::solve::{Solver, equal};
+use super::solve::{Solver, all_equal};
 use crate::diagnostics::types as report;
 use crate::dims::{Atom, DimExpr};
 use crate::show;
@@ -82,13 +82,10 @@ impl Checker<'_> {
             diagnostic = diagnostic.help(report::takes(callee.name, names));
         }
         if let (Ty::Tensor(elem, dims), Ty::Tensor(found, found_dims)) = (&solver.ty(wanted), &value.ty) {
-            if let Some(hint) = column_hint(found_dims, dims) {
-                diagnostic = diagnostic.help(hint);
-            } else if let Some(hint) = image_hint(found_dims, dims, &self.locals) {
-                diagnostic = diagnostic.help(hint);
-            }
-            if *found == Elem::Bool && *elem != Elem::Bool {
-                diagnostic = diagnostic.help("write `if c { 1 } else { 0 }`");
+            let column = column_hint(found_dims, dims).map(str::to_owned);
+            diagnostic = diagnostic.help_if(column.or_else(|| image_hint(found_dims, dims, &self.locals)));
+            if *elem != Elem::Bool {
+                diagnostic = report::with_bool_help(diagnostic, &show::elem(found, &self.locals));
             }
         }
         if let Ty::Tensor(_, dims) = wanted {
@@ -138,13 +135,8 @@ impl Checker<'_> {
                 return false;
             }
             Lifts::But(at, what) => {
-                self.report(report::does_not_lift(
-                    value.span,
-                    slot.signature.name,
-                    &found,
-                    at,
-                    what,
-                ));
+                let callee = slot.signature.name;
+                self.report(report::does_not_lift(value.span, callee, &found, at, what));
                 return false;
             }
         }
@@ -154,18 +146,11 @@ impl Checker<'_> {
                 true
             }
             Some((first, at)) => {
-                let same = first.len() == dims.len() && first.iter().zip(dims).all(|(a, b)| equal(a, b));
+                let same = all_equal(first, dims);
                 if !same {
-                    let (a, b) = (
-                        format!("({})", show::list(first, &self.locals)),
-                        format!("({})", show::list(dims, &self.locals)),
-                    );
                     let op = format!("`{}`", slot.signature.name);
-                    let diagnostic = report::dims(value.span, &op, (&a, *at), (&b, value.span));
-                    self.report(match column_hint(first, dims) {
-                        Some(help) => diagnostic.help(help),
-                        None => diagnostic,
-                    });
+                    let diagnostic = self.dims_differ(value.span, &op, (first, *at), (dims, value.span));
+                    self.report(diagnostic.help_if(column_hint(first, dims)));
                 }
                 same
             }
@@ -191,13 +176,15 @@ impl Checker<'_> {
             }
             Elem::Int | Elem::Bool => false,
         };
-        if let (false, Elem::Real(support @ Support::Interval(from, _))) = (refuted, wanted)
-            && low < *from
+        let least = match wanted {
+            Elem::Real(Support::Interval(from, _)) => *from,
+            _ => 0.0,
+        };
+        if let Elem::Real(support @ (Support::Interval(..) | Support::Simplex)) = wanted
+            && !refuted
+            && low < least
         {
             self.either_sign(value, what, *support);
-        }
-        if !refuted && matches!(wanted, Elem::Real(Support::Simplex)) && low < 0.0 {
-            self.either_sign(value, what, Support::Simplex);
         }
         if refuted {
             let expected = match wanted {
@@ -217,9 +204,7 @@ impl Checker<'_> {
         }
         !refuted
     }
-}
 
-impl Checker<'_> {
     /// Warns if a parameter on the reals, or a sum of such parameters, is used where a smaller support is expected.
     fn either_sign(&mut self, value: &TypedExpr, what: Option<&str>, wanted: Support) {
         let places = matches!(self.place, BodyKind::Model | BodyKind::Layer);
@@ -242,12 +227,9 @@ impl Checker<'_> {
 fn elem_fits(wanted: &Elem, found: &Elem, solver: &mut Solver, span: Span) -> bool {
     match (wanted, found) {
         (Elem::Real(_), found) => *found != Elem::Bool,
-        (Elem::Int | Elem::Count, Elem::Int | Elem::Count | Elem::Index(_)) => true,
         (Elem::Index(wanted), Elem::Index(found)) => solver.meet(wanted, found, span),
-        (Elem::Index(_), Elem::Int | Elem::Count) => true,
-        (Elem::Bool, Elem::Bool) => true,
-        (Elem::Int | Elem::Count | Elem::Index(_), Elem::Real(_) | Elem::Bool) => false,
-        (Elem::Bool, Elem::Real(_) | Elem::Int | Elem::Count | Elem::Index(_)) => false,
+        (Elem::Int | Elem::Count | Elem::Index(_), found) => found.is_integral(),
+        (Elem::Bool, found) => *found == Elem::Bool,
     }
 }
 

@@ -2,7 +2,6 @@
 //! channels, rows and columns.
 
 use super::body::Checker;
-use super::builtins::real;
 use super::solve::equal;
 use crate::builtin::Builtin;
 use crate::diagnostics::types as report;
@@ -51,7 +50,7 @@ impl Checker<'_> {
         };
         let rows = self.windows(&along(&image[1], height), &stride, builtin)?;
         let columns = self.windows(&along(&image[2], width), &stride, builtin)?;
-        Some(real(vec![out.clone(), rows, columns]))
+        Some(Ty::reals(vec![out.clone(), rows, columns]))
     }
 
     /// Returns the type of `pad(x, width)`.
@@ -61,7 +60,7 @@ impl Checker<'_> {
         for dim in &mut dims[1..] {
             *dim = dim.plus(&width, 2);
         }
-        Some(real(dims))
+        Some(Ty::reals(dims))
     }
 
     /// Returns the type of `max_pool(x, size, stride)` or `mean_pool(x, size, stride)`.
@@ -85,7 +84,7 @@ impl Checker<'_> {
         };
         let rows = self.windows(&along(&image[1]), &stride, builtin)?;
         let columns = self.windows(&along(&image[2]), &stride, builtin)?;
-        Some(real(vec![image[0].clone(), rows, columns]))
+        Some(Ty::reals(vec![image[0].clone(), rows, columns]))
     }
 
     /// Returns the type of `reshape(x, n, ..)`.
@@ -99,8 +98,8 @@ impl Checker<'_> {
                 .fold(DimExpr::number(1), |product, dim| product.times(dim))
         };
         if !equal(&count(dims), &count(&wanted)) {
-            let text = |dims: &[DimExpr]| format!("({})", show::list(dims, &self.locals));
-            self.report(report::reshape(span, (&text(dims), x.span), &text(&wanted)));
+            let [from, to] = [dims, &wanted].map(|dims| show::dims(dims, &self.locals));
+            self.report(report::reshape(span, (&from, x.span), &to));
             return None;
         }
         Some(Ty::Tensor(elem.clone(), wanted))

@@ -3,7 +3,7 @@
 use super::names::Def;
 use super::options;
 use super::session::CheckSession;
-use crate::diagnostics::{infer as report, names as report_names};
+use crate::diagnostics::{count, infer as report, names as report_names, quoted};
 use crate::sites;
 use crate::tree::{
     DataId, InferId, InferItem, InferenceTarget, ModelId, PosteriorId, PosteriorLine, PosteriorValue,
@@ -12,13 +12,14 @@ use crate::tree::{
 use bnnc_abi::method::{self, MethodDef, Takes};
 use bnnc_base::source::Span;
 use bnnc_grammar::ast;
+use std::collections::HashSet;
+use std::sync::Arc;
 
 /// Checks an `infer` item.
 pub fn check(session: &mut CheckSession<'_>, id: InferId, item: &ast::InferDecl) {
     let method = method::lookup(&item.method.name);
     if method.is_none() {
-        let unknown = report::unknown_method(item.method.span, &item.method.name);
-        session.diagnostics.push(unknown);
+        session.report(report::unknown_method(item.method.span, &item.method.name));
     }
     let (target, data) = arguments(session, item, method);
     let span = session.module.infers[id].span;
@@ -66,20 +67,15 @@ fn arguments(
     if item.args.len() != 2 {
         let message = format!(
             "`{name}` needs {wanted} and data, found {}",
-            crate::diagnostics::count(item.args.len(), "argument")
+            count(item.args.len(), "argument")
         );
-        session.diagnostics.push(report::wrong_target(
-            item.method.span,
-            message,
-            &format!("write `{name}(target, data)`"),
-        ));
+        let help = format!("write `{name}(target, data)`");
+        session.report(report::wrong_target(item.method.span, message, &help));
     }
     for arg in &item.args {
         if let Some(word) = &arg.name {
             let message = format!("the arguments of `{name}` are {wanted} and data, without names");
-            session
-                .diagnostics
-                .push(report::wrong_target(word.span, message, "options go in braces"));
+            session.report(report::wrong_target(word.span, message, "options go in braces"));
         }
     }
     let target = item
@@ -90,31 +86,39 @@ fn arguments(
     (target, data)
 }
 
-fn named(
+/// Resolves an argument, which is the name of an item that `pick` accepts. If `pick` rejects the
+/// item, it returns advice, or an empty text.
+fn argument<T>(
     session: &mut CheckSession<'_>,
     written: &ast::Expr,
     expected: &str,
     kind: fn(Def) -> bool,
-) -> Option<(Def, Option<Span>)> {
-    let written = written.without_parentheses();
-    let ast::ExprKind::Name(name) = &*written.kind else {
-        if *written.kind != ast::ExprKind::Error {
+    pick: impl Fn(Def) -> Result<T, &'static str>,
+) -> Option<T> {
+    let stripped = written.without_parentheses();
+    let Some(name) = stripped.as_name() else {
+        if *stripped.kind != ast::ExprKind::Error {
             let message = format!("expected the name of {expected}");
-            session
-                .diagnostics
-                .push(report::wrong_target(written.span, message, ""));
+            session.report(report::wrong_target(stripped.span, message, ""));
         }
         return None;
     };
-    match session.find(name) {
-        Some((def, at)) => def.map(|def| (def, at)),
-        None => {
-            let names = session.names.all(kind);
-            let diagnostic = report_names::unknown_name(written.span, name, names);
-            session.diagnostics.push(diagnostic);
-            None
-        }
-    }
+    let Some((def, at)) = session.find(name) else {
+        let names = session.names.all(kind);
+        let diagnostic = report_names::unknown_name(stripped.span, name, names);
+        return session.reject(diagnostic);
+    };
+    let def = def?;
+    pick(def)
+        .map_err(|help| {
+            let message = format!("expected {expected}, found {}", def.kind());
+            let diagnostic = report::wrong_target(written.span, message, help);
+            session.report(match at {
+                Some(at) => diagnostic.also(at, "it is declared here"),
+                None => diagnostic,
+            });
+        })
+        .ok()
 }
 
 fn target(
@@ -124,44 +128,24 @@ fn target(
     method: Option<&'static MethodDef>,
 ) -> Option<(InferenceTarget, Span)> {
     let kind = |def| matches!(def, Def::Model(_) | Def::Posterior(_));
-    let (def, at) = named(session, written, wanted, kind)?;
     let takes = method.map_or(Takes::Either, |method| method.takes);
-    match (def, takes) {
-        (Def::Model(model), Takes::Model | Takes::Either | Takes::ModelOrFixed) => {
-            Some((InferenceTarget::Model(model), written.span))
-        }
+    let target = argument(session, written, wanted, kind, |def| match (def, takes) {
+        (Def::Model(_), Takes::Posterior) => Err("declare one: `posterior Q of Model { .. }`"),
+        (Def::Model(model), _) => Ok(InferenceTarget::Model(model)),
         (Def::Posterior(id), Takes::Posterior | Takes::Either | Takes::ModelOrFixed) => {
-            Some((InferenceTarget::Posterior(id), written.span))
+            Ok(InferenceTarget::Posterior(id))
         }
-        (def, takes) => {
-            let message = format!("expected {wanted}, found {}", def.kind());
-            let help = match (def, takes) {
-                (Def::Model(_), Takes::Posterior) => "declare one: `posterior Q of Model { .. }`",
-                _ => "",
-            };
-            let diagnostic = report::wrong_target(written.span, message, help);
-            session.diagnostics.push(match at {
-                Some(at) => diagnostic.also(at, "it is declared here"),
-                None => diagnostic,
-            });
-            None
-        }
-    }
+        _ => Err(""),
+    })?;
+    Some((target, written.span))
 }
 
 fn data(session: &mut CheckSession<'_>, written: &ast::Expr) -> Option<DataId> {
-    match named(session, written, "data", |def| matches!(def, Def::Data(_)))? {
-        (Def::Data(id), _) => Some(id),
-        (def, at) => {
-            let diagnostic =
-                report::wrong_target(written.span, format!("expected data, found {}", def.kind()), "");
-            session.diagnostics.push(match at {
-                Some(at) => diagnostic.also(at, "it is declared here"),
-                None => diagnostic,
-            });
-            None
-        }
-    }
+    let kind = |def| matches!(def, Def::Data(_));
+    argument(session, written, "data", kind, |def| match def {
+        Def::Data(id) => Ok(id),
+        _ => Err(""),
+    })
 }
 
 /// Checks that the posterior has a line for every site. Only methods that require a posterior need
@@ -175,7 +159,7 @@ fn all_sites(session: &mut CheckSession<'_>, id: PosteriorId, method: &MethodDef
     if !left.is_empty() {
         let place = (&*posterior.name, posterior.span);
         let diagnostic = report::sites_missing(span, method.name, place, &left);
-        session.diagnostics.push(diagnostic);
+        session.report(diagnostic);
     }
 }
 
@@ -192,32 +176,25 @@ fn only_fixed(session: &mut CheckSession<'_>, id: PosteriorId, method: &MethodDe
     let Some(line) = posterior.lines.iter().find(family) else {
         return;
     };
-    let names: Vec<String> = line.sites.iter().map(|(path, _)| format!("`{path}`")).collect();
+    let names = quoted(line.sites.iter().map(|(path, _)| &**path));
     let message = format!(
-        "`{}` samples {} directly, so a family cannot be given",
-        method.name,
-        names.join(", ")
+        "`{}` samples {names} directly, so a family cannot be given",
+        method.name
     );
     let help = "remove the line with the family; to fix a parameter, write `w = fit.w` with an earlier inference `fit`, or \
                 `w ~ Point(fixed(1.0))`";
     let diagnostic = report::wrong_target(span, message, help).also(line.span, "a family is given here");
-    session.diagnostics.push(diagnostic);
+    session.report(diagnostic);
 }
 
 fn uncovered(session: &CheckSession<'_>, id: PosteriorId, model: ModelId) -> Vec<String> {
-    let known = sites::paths(&session.module, model);
-    let lines = &session.module.posteriors[id].lines;
-    let given: Vec<&str> = lines
+    let mut known = sites::paths(&session.module, model);
+    let paths = session.module.posteriors[id]
+        .lines
         .iter()
-        .flat_map(|line| {
-            line.sites
-                .iter()
-                .flat_map(|(path, _)| sites::matching(path, &known))
-        })
-        .collect();
+        .flat_map(|line| &line.sites);
+    let matching = |(path, _): &(Arc<str>, Span)| sites::matching(path, &known);
+    let given: HashSet<String> = paths.flat_map(matching).map(str::to_owned).collect();
+    known.retain(|site| !given.contains(site));
     known
-        .iter()
-        .filter(|site| !given.contains(&site.as_str()))
-        .cloned()
-        .collect()
 }

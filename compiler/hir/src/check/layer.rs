@@ -94,15 +94,14 @@ impl Checker<'_> {
                     element,
                 }));
                 (
-                    TypedExpr { kind, ty, span },
+                    TypedExpr::new(kind, ty, span),
                     Some(Made::Each(counter, first, Box::new(made))),
                 )
             }
             _ => {
                 let found = self.expr(written, Want::Any);
                 if found.ty != Ty::Error {
-                    let text = show::ty(&found.ty, &self.locals);
-                    self.report(types::mismatch(span, "a layer", &text));
+                    self.wrong::<Ty>(&found, "a layer");
                 }
                 (error(span), None)
             }
@@ -118,11 +117,8 @@ impl Checker<'_> {
         };
         let ty = first.ty.clone();
         if let Some(other) = values.iter().find(|value| value.ty != ty) {
-            let diagnostic = types::mismatch(
-                other.span,
-                "the same kind of layer in the whole list",
-                "another kind",
-            );
+            let expected = "the same kind of layer in the whole list";
+            let diagnostic = types::mismatch(other.span, expected, "another kind");
             return (
                 self.error(diagnostic.also(first.span, "the first one is here"), span),
                 None,
@@ -130,11 +126,7 @@ impl Checker<'_> {
         }
         let ty = Ty::List(Box::new(ty), DimExpr::number(values.len() as i64));
         (
-            TypedExpr {
-                kind: TypedExprKind::List(values),
-                ty,
-                span,
-            },
+            TypedExpr::new(TypedExprKind::List(values), ty, span),
             Some(Made::List(made)),
         )
     }
@@ -143,21 +135,11 @@ impl Checker<'_> {
         if !matches!(self.place, BodyKind::Model | BodyKind::Layer | BodyKind::Prompt) {
             self.skip(args, span);
             let help = "layers have random weights: use them in a model or a layer";
-            return (
-                self.error(
-                    statements::wrong_place(span, "a layer", self.place.name(), help),
-                    span,
-                ),
-                None,
-            );
+            let diagnostic = statements::wrong_place(span, "a layer", self.place.name(), help);
+            return (self.error(diagnostic, span), None);
         }
         let item = &self.module.layers[id];
-        let signature = Signature {
-            name: &item.name,
-            params: &item.params,
-            locals: &item.locals,
-            lifts: Lifts::No,
-        };
+        let signature = Signature::new(&item.name, &item.params, &item.locals, Lifts::No);
         let (mut solver, before) = (Solver::default(), self.errors());
         let arguments = self.arguments(signature, args, span, &mut solver);
         // The sizes of a layer with a wrong argument are not known, so its calls are not checked.
@@ -171,11 +153,11 @@ impl Checker<'_> {
                 self.report(types::not_static(value.span, "an integer argument of a layer"));
             }
         }
-        let expr = TypedExpr {
-            kind: TypedExprKind::MakeLayer(id, arguments.values),
-            ty: Ty::Layer(id),
+        let expr = TypedExpr::new(
+            TypedExprKind::MakeLayer(id, arguments.values),
+            Ty::Layer(id),
             span,
-        };
+        );
         (expr, Some(Made::One(id, solver)))
     }
 
@@ -189,39 +171,22 @@ impl Checker<'_> {
         };
         let item = &self.module.layers[id];
         let name = show::name(root, &self.locals);
-        let signature = Signature {
-            name: &name,
-            params: &item.inputs,
-            locals: &item.locals,
-            lifts: Lifts::No,
-        };
+        let signature = Signature::new(&name, &item.inputs, &item.locals, Lifts::No);
         let before = self.errors();
         let arguments = self.arguments(signature, args, span, &mut solver);
         // A call with an error is recorded too, so that the layer is not reported as never called.
-        let dims: Vec<Vec<DimExpr>> = item
-            .inputs
-            .iter()
-            .map(|input| match solver.ty(&input.param.ty) {
-                Ty::Tensor(_, dims) => dims,
-                _ => Vec::new(),
-            })
-            .collect();
+        let types = item.inputs.iter().map(|input| solver.ty(&input.param.ty));
+        let dims: Vec<Vec<DimExpr>> = types.map(|ty| ty.dims().to_vec()).collect();
         let fine = self.errors() == before;
         let first = self
             .calls
             .entry((root, path))
             .or_insert_with(|| (dims.clone(), span))
             .clone();
-        if fine
-            && !first
-                .0
-                .iter()
-                .flatten()
-                .zip(dims.iter().flatten())
-                .all(|(a, b)| super::solve::equal(a, b))
-        {
+        let mut pairs = first.0.iter().flatten().zip(dims.iter().flatten());
+        if fine && !pairs.all(|(a, b)| super::solve::equal(a, b)) {
             let text = |dims: &[Vec<DimExpr>]| {
-                let one = |dims: &Vec<DimExpr>| format!("({})", show::list(dims, &self.locals));
+                let one = |dims: &Vec<DimExpr>| show::dims(dims, &self.locals);
                 dims.iter().map(one).collect::<Vec<_>>().join(", ")
             };
             let (wanted, found) = (text(&first.0), text(&dims));
@@ -241,11 +206,11 @@ impl Checker<'_> {
         } else {
             Ty::Error
         };
-        TypedExpr {
-            kind: TypedExprKind::CallLayer(Box::new(callee), id, arguments.values),
+        TypedExpr::new(
+            TypedExprKind::CallLayer(Box::new(callee), id, arguments.values),
             ty,
             span,
-        }
+        )
     }
 
     /// Resolves a callee to a layer instance. Returns its variable, its indices in a list of

@@ -108,10 +108,10 @@ fn rows(body: &mut Checker<'_>, written: &[ast::Param], inputs: &mut [ParamBindi
                 &found,
             ));
         }
-        input.default = Some(TypedExpr {
-            kind: TypedExprKind::Row,
-            ty: input.param.ty.clone(),
-            span: default.span,
-        });
+        input.default = Some(TypedExpr::new(
+            TypedExprKind::Row,
+            input.param.ty.clone(),
+            default.span,
+        ));
     }
 }

@@ -2,9 +2,9 @@
 
 use super::body::{Checker, error};
 use super::expr::{Want, join};
-use super::solve::equal;
+use super::solve::{all_equal, equal};
 use crate::constant::constant;
-use crate::diagnostics::types as report;
+use crate::diagnostics::{count, types as report};
 use crate::dims::DimExpr;
 use crate::show;
 use crate::tree::{TypedExpr, TypedExprKind, TypedIndex};
@@ -20,24 +20,16 @@ impl Checker<'_> {
         let ty = match (op, &operand.ty) {
             (_, Ty::Error) => Ty::Error,
             (UnaryOp::Not, Ty::Tensor(Elem::Bool, dims)) => Ty::Tensor(Elem::Bool, dims.clone()),
-            (UnaryOp::Neg, Ty::Tensor(Elem::Int | Elem::Count | Elem::Index(_), dims)) => {
+            (UnaryOp::Neg, Ty::Tensor(elem, dims)) if elem.is_integral() => {
                 Ty::Tensor(Elem::Int, dims.clone())
             }
-            (UnaryOp::Neg, Ty::Tensor(Elem::Real(_), dims)) => {
-                Ty::Tensor(Elem::Real(Support::Real), dims.clone())
-            }
-            (op, found) => {
+            (UnaryOp::Neg, Ty::Tensor(Elem::Real(_), dims)) => Ty::reals(dims.clone()),
+            (op, _) => {
                 let wanted = if op == UnaryOp::Not { "bool" } else { "a number" };
-                let found = show::ty(found, &self.locals);
-                self.report(report::mismatch(operand.span, wanted, &found));
-                Ty::Error
+                self.wrong(&operand, wanted).unwrap_or_default()
             }
         };
-        TypedExpr {
-            kind: TypedExprKind::Unary(op, Box::new(operand)),
-            ty,
-            span,
-        }
+        TypedExpr::new(TypedExprKind::Unary(op, Box::new(operand)), ty, span)
     }
 
     /// Checks a binary operator such as `a + b`.
@@ -67,29 +59,18 @@ impl Checker<'_> {
                     let bad = if fits(wanted, a) { &right } else { &left };
                     let found = show::ty(&bad.ty, &self.locals);
                     let diagnostic = report::mismatch(bad.span, wanted, &found);
-                    self.report(match found.starts_with("bool") {
-                        true => diagnostic.help("write `if c { 1 } else { 0 }`"),
-                        false => diagnostic,
-                    });
+                    self.report(report::with_bool_help(diagnostic, &found));
                     Ty::Error
                 }
             },
-            (Ty::Tensor(..), other) | (other, _) => {
-                let bad = if matches!(left.ty, Ty::Tensor(..)) {
-                    right.span
-                } else {
-                    left.span
-                };
-                let found = show::ty(other, &self.locals);
-                self.report(report::mismatch(bad, "a number", &found));
-                Ty::Error
-            }
+            (Ty::Tensor(..), _) => self.wrong(&right, "a number").unwrap_or_default(),
+            _ => self.wrong(&left, "a number").unwrap_or_default(),
         };
-        TypedExpr {
-            kind: TypedExprKind::Binary(op, Box::new(left), Box::new(right)),
+        TypedExpr::new(
+            TypedExprKind::Binary(op, Box::new(left), Box::new(right)),
             ty,
             span,
-        }
+        )
     }
 
     /// Returns the dims of an elementwise operation. Both sides must have equal dims, or one side must be a
@@ -107,18 +88,11 @@ impl Checker<'_> {
         if a.is_empty() || b.is_empty() {
             return Some(if a.is_empty() { b.clone() } else { a.clone() });
         }
-        if a.len() == b.len() && a.iter().zip(b).all(|(a, b)| equal(a, b)) {
+        if all_equal(a, b) {
             return Some(a.clone());
         }
-        let texts = (
-            format!("({})", show::list(a, &self.locals)),
-            format!("({})", show::list(b, &self.locals)),
-        );
-        let diagnostic = report::dims(span, op, (&texts.0, left.span), (&texts.1, right.span));
-        self.report(match column_hint(a, b) {
-            Some(help) => diagnostic.help(help),
-            None => diagnostic,
-        });
+        let diagnostic = self.dims_differ(span, op, (a, left.span), (b, right.span));
+        self.report(diagnostic.help_if(column_hint(a, b)));
         None
     }
 
@@ -155,16 +129,12 @@ impl Checker<'_> {
             return Ty::Error;
         }
         if !equal(inner.0, inner.1) {
-            let (columns, rows) = (show::dim(inner.0, &self.locals), show::dim(inner.1, &self.locals));
-            self.report(report::matrix_product(
-                span,
-                text,
-                (&columns, left.span),
-                (&rows, right.span),
-            ));
+            let [columns, rows] = [inner.0, inner.1].map(|dim| show::dim(dim, &self.locals));
+            let (columns, rows) = ((&*columns, left.span), (&*rows, right.span));
+            self.report(report::matrix_product(span, text, columns, rows));
             return Ty::Error;
         }
-        Ty::Tensor(Elem::Real(Support::Real), dims)
+        Ty::reals(dims)
     }
 
     /// Checks `if c { a } else { b }`. The choice is applied elementwise.
@@ -176,11 +146,11 @@ impl Checker<'_> {
             self.expr(no, want),
         );
         let ty = self.conditional_type(&condition, &yes, &no, span);
-        TypedExpr {
-            kind: TypedExprKind::If(Box::new(condition), Box::new(yes), Box::new(no)),
+        TypedExpr::new(
+            TypedExprKind::If(Box::new(condition), Box::new(yes), Box::new(no)),
             ty,
             span,
-        }
+        )
     }
 
     fn conditional_type(&mut self, condition: &TypedExpr, yes: &TypedExpr, no: &TypedExpr, span: Span) -> Ty {
@@ -188,8 +158,7 @@ impl Checker<'_> {
         else {
             for part in [condition, yes, no] {
                 if !matches!(part.ty, Ty::Error | Ty::Tensor(..)) {
-                    let found = show::ty(&part.ty, &self.locals);
-                    self.report(report::mismatch(part.span, "a number or a Boolean", &found));
+                    self.wrong::<Ty>(part, "a number or a Boolean");
                 }
             }
             return Ty::Error;
@@ -209,11 +178,11 @@ impl Checker<'_> {
         let Some(dims) = self.stretch("`if`", yes, no, span) else {
             return Ty::Error;
         };
-        let value = TypedExpr {
-            kind: TypedExprKind::Error,
-            ty: Ty::Tensor(elem.clone(), dims),
-            span: yes.span.to(no.span),
-        };
+        let value = TypedExpr::new(
+            TypedExprKind::Error,
+            Ty::Tensor(elem.clone(), dims),
+            yes.span.to(no.span),
+        );
         let dims = self.stretch("`if`", condition, &value, span);
         dims.map_or(Ty::Error, |dims| Ty::Tensor(elem, dims))
     }
@@ -226,28 +195,21 @@ impl Checker<'_> {
             Ty::List(element, length) => {
                 return self.list_element((**element).clone(), length.clone(), base, written, span);
             }
-            other => {
-                let found = show::ty(other, &self.locals);
-                let silent = *other == Ty::Error;
+            _ => {
                 self.indices(written);
-                if !silent {
-                    self.report(report::mismatch(base.span, "an array", &found));
+                if base.ty != Ty::Error {
+                    self.wrong::<Ty>(&base, "an array");
                 }
                 return error(span);
             }
         };
         if written.len() > dims.len() {
             let found = show::ty(&base.ty, &self.locals);
-            let message = format!(
-                "expected at most {}, found {}",
-                crate::diagnostics::count(dims.len(), "index").replace("indexs", "indices"),
-                written.len()
-            );
+            let most = count(dims.len(), "index").replace("indexs", "indices");
+            let message = format!("expected at most {most}, found {}", written.len());
             self.indices(written);
-            return self.error(
-                report::index(span, message, (base.span, format!("this is {found}"))),
-                span,
-            );
+            let diagnostic = report::index(span, message, (base.span, format!("this is {found}")));
+            return self.error(diagnostic, span);
         }
         let mut kept = Vec::new();
         let mut indices = Vec::new();
@@ -281,11 +243,7 @@ impl Checker<'_> {
             other => other,
         };
         let ty = if fine { Ty::Tensor(elem, kept) } else { Ty::Error };
-        TypedExpr {
-            kind: TypedExprKind::Index(Box::new(base), indices),
-            ty,
-            span,
-        }
+        TypedExpr::new(TypedExprKind::Index(Box::new(base), indices), ty, span)
     }
 
     /// If a base has an error, checks its indices too, so that errors in the indices are reported.
@@ -312,11 +270,7 @@ impl Checker<'_> {
                 if !equal(range, axis) {
                     let range = show::dim(range, &self.locals);
                     let message = format!("expected index({size}), found index({range})");
-                    self.report(report::index(
-                        at.span,
-                        message,
-                        (array, format!("this axis has size {size}")),
-                    ));
+                    self.report(report::outside_axis(at.span, message, array, &size));
                     return false;
                 }
             }
@@ -339,19 +293,17 @@ impl Checker<'_> {
         });
         if outside {
             let message = format!("this index lies outside an axis of size {size}");
-            let diagnostic = report::index(at.span, message, (array, format!("this axis has size {size}")))
-                .note("indices count from 0");
+            let diagnostic =
+                report::outside_axis(at.span, message, array, &size).note("indices count from 0");
             let counted_from_end = number
                 .filter(|at| at.as_number().is_some_and(|at| at < 0))
                 .map(|at| axis.plus(&at, 1))
                 .filter(|at| at.as_number().is_none_or(|at| at >= 0));
-            self.report(match counted_from_end {
-                Some(at) => diagnostic.help(format!(
-                    "an index cannot count from the end: write `{}`",
-                    show::dim(&at, &self.locals)
-                )),
-                None => diagnostic,
+            let help = counted_from_end.map(|at| {
+                let at = show::dim(&at, &self.locals);
+                format!("an index cannot count from the end: write `{at}`")
             });
+            self.report(diagnostic.help_if(help));
         }
         !outside
     }
@@ -364,11 +316,7 @@ impl Checker<'_> {
         if beyond {
             let size = show::dim(axis, &self.locals);
             let message = format!("this range ends beyond an axis of size {size}");
-            self.report(report::index(
-                to.span,
-                message,
-                (array, format!("this axis has size {size}")),
-            ));
+            self.report(report::outside_axis(to.span, message, array, &size));
         }
         !beyond
     }
@@ -393,11 +341,11 @@ impl Checker<'_> {
             let diagnostic = report::not_static(at.span, "the index that selects a layer of a list");
             return self.error(diagnostic, span);
         }
-        TypedExpr {
-            kind: TypedExprKind::Index(Box::new(base), vec![TypedIndex::At(at)]),
-            ty: element,
+        TypedExpr::new(
+            TypedExprKind::Index(Box::new(base), vec![TypedIndex::At(at)]),
+            element,
             span,
-        }
+        )
     }
 }
 
@@ -408,8 +356,7 @@ fn is_arithmetic(op: BinaryOp) -> bool {
 /// Returns the element type of a result. If the operands have wrong types, the error describes the
 /// operand type that the operator requires.
 fn result_elem(op: BinaryOp, a: &Elem, b: &Elem, want: Want) -> Result<Elem, &'static str> {
-    let integral = |elem: &Elem| matches!(elem, Elem::Int | Elem::Count | Elem::Index(_));
-    let both_integral = integral(a) && integral(b);
+    let both_integral = a.is_integral() && b.is_integral();
     let numbers = *a != Elem::Bool && *b != Elem::Bool;
     match op {
         BinaryOp::Or | BinaryOp::And if *a == Elem::Bool && *b == Elem::Bool => Ok(Elem::Bool),

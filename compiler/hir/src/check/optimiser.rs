@@ -61,7 +61,7 @@ pub fn check(session: &mut CheckSession<'_>, id: OptimiserId, item: &ast::Optimi
         body.report(report::definition_missing(item.name.span, message, help));
     }
     for (param, written) in params.iter().zip(&item.params) {
-        if !matches!(&param.param.ty, Ty::Tensor(_, dims) if dims.is_empty()) && param.param.ty != Ty::Error {
+        if !param.param.ty.is_scalar() && param.param.ty != Ty::Error {
             body.report(types::mismatch(
                 written.ty.span,
                 "a scalar parameter",
@@ -139,21 +139,15 @@ fn definitions(body: &mut Checker<'_>, item: &ast::OptimiserDecl) -> (States, Op
             Some((_, value)) => states.push((local, start, value)),
             None => {
                 let message = format!("the state `{name}` has no next value");
-                body.report(report::definition_missing(
-                    span,
-                    message,
-                    &format!("add `next {name} = ..`"),
-                ));
+                let help = format!("add `next {name} = ..`");
+                body.report(report::definition_missing(span, message, &help));
             }
         }
     }
     if step.is_none() {
         let message = format!("`{}` has no step", item.name.name);
-        body.report(report::definition_missing(
-            item.name.span,
-            message,
-            "add `step = -rate * gradient`",
-        ));
+        let help = "add `step = -rate * gradient`";
+        body.report(report::definition_missing(item.name.span, message, help));
     }
     (states, step.map(|(_, value)| value))
 }

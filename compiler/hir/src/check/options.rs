@@ -8,19 +8,16 @@ use super::names::Def;
 use super::posterior::path_text;
 use super::session::CheckSession;
 use crate::constant::constant;
-use crate::diagnostics::{infer as report, names as report_names};
+use crate::diagnostics::{count, infer as report, quoted};
 use crate::tree::{CheckedSetting, SettingValue, TypedExpr};
 use crate::types::Ty;
 use bnnc_abi::method::{CallForm, MethodDef, OptionDef, OptionKind};
 use bnnc_base::number::exact;
-use bnnc_base::source::Span;
 use bnnc_base::spellings;
 use bnnc_grammar::ast;
-use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Checks the options of an inference block. The checker reads options from the command line last,
-/// so these options take precedence.
+/// Checks the options of an inference block.
 pub fn check(
     session: &mut CheckSession<'_>,
     method: &'static MethodDef,
@@ -28,57 +25,23 @@ pub fn check(
     written: &[ast::Setting],
 ) -> Vec<CheckedSetting> {
     let mut settings: Vec<CheckedSetting> = Vec::new();
-    let mut seen: HashMap<Arc<str>, Span> = HashMap::new();
-    for setting in written {
-        let word = spellings::word(&setting.name.name);
-        if let Some(first) = seen.insert(word.into(), setting.name.span) {
-            session
-                .diagnostics
-                .push(report::option_twice(&setting.name.name, first, setting.name.span));
+    // Options from the command line come last, so that they take precedence.
+    let written = session.given_options(written).into_iter();
+    for given in written.chain(session.overrides(infer)) {
+        let Some(def) = method.option(given.name) else {
+            session.report(report::unknown_option_of(given.span, method, given.name));
             continue;
-        }
-        settings.extend(option(
-            session,
-            (method, infer),
-            &setting.name.name,
-            setting.name.span,
-            &setting.value,
-        ));
-    }
-    let overrides = session.context.overrides.iter().filter(|one| one.item == infer);
-    for one in overrides {
-        if let Some(setting) = option(
-            session,
-            (method, infer),
-            &one.key.as_str().into(),
-            one.value.span,
-            &one.value,
-        ) {
-            settings.retain(|other| other.name != setting.name);
-            settings.push(setting);
+        };
+        if let Some(value) = value(session, (def, infer), given.value) {
+            settings.retain(|other| &*other.name != def.name);
+            settings.push(CheckedSetting {
+                name: def.name.into(),
+                value,
+                span: given.value.span,
+            });
         }
     }
     settings
-}
-
-fn option(
-    session: &mut CheckSession<'_>,
-    (method, infer): (&MethodDef, &str),
-    name: &Arc<str>,
-    span: Span,
-    written: &ast::Expr,
-) -> Option<CheckedSetting> {
-    let Some(def) = method.option(name) else {
-        let unknown = report::unknown_option_of(span, method, name);
-        session.diagnostics.push(unknown);
-        return None;
-    };
-    let setting = |value: SettingValue| CheckedSetting {
-        name: def.name.into(),
-        value,
-        span: written.span,
-    };
-    value(session, (def, infer), written).map(setting)
 }
 
 /// Reads the value of an option. `own` is the name of the inference block.
@@ -87,98 +50,96 @@ fn value(
     (def, own): (&OptionDef, &str),
     written: &ast::Expr,
 ) -> Option<SettingValue> {
-    let wrong = |session: &mut CheckSession<'_>, expected: &str| {
-        session
-            .diagnostics
-            .push(report::option_value(written.span, def.name, expected));
-        None
-    };
-    match def.kind {
-        OptionKind::Int(..) => Some(SettingValue::Int(limited(session, def, written)? as i64)),
+    let stripped = &*written.without_parentheses().kind;
+    let expected = match def.kind {
+        OptionKind::Int(..) => return Some(SettingValue::Int(limited(session, def, written)? as i64)),
         OptionKind::Real(..) | OptionKind::AtLeast(_) => {
-            limited(session, def, written).map(SettingValue::Real)
+            return limited(session, def, written).map(SettingValue::Real);
         }
-        OptionKind::Bool => match &*written.without_parentheses().kind {
-            ast::ExprKind::Bool(value) => Some(SettingValue::Bool(*value)),
-            _ => wrong(session, "`true` or `false`"),
+        OptionKind::Bool => match stripped {
+            ast::ExprKind::Bool(value) => return Some(SettingValue::Bool(*value)),
+            _ => "`true` or `false`".to_owned(),
         },
-        OptionKind::Word(words) => match &*written.without_parentheses().kind {
+        OptionKind::Word(words) => match stripped {
             ast::ExprKind::Name(word) if words.contains(&spellings::word(word)) => {
-                Some(SettingValue::Word(spellings::word(word).into()))
+                return Some(SettingValue::Word(spellings::word(word).into()));
             }
             ast::ExprKind::Name(word) => {
-                session
-                    .diagnostics
-                    .push(report::option_word(written.span, def.name, word, words));
-                None
+                return session.reject(report::option_word(written.span, def.name, word, words));
             }
-            _ => wrong(
-                session,
-                &format!("one of {}", crate::diagnostics::quoted(words.iter().copied())),
-            ),
+            _ => format!("one of {}", quoted(words.iter().copied())),
         },
-        OptionKind::Optimiser => optimiser(session, def.name, written),
-        OptionKind::Infer => infer(session, def.name, written),
-        OptionKind::Fractions => match &*written.without_parentheses().kind {
+        OptionKind::Optimiser => return optimiser(session, def.name, written),
+        OptionKind::Infer => return infer(session, def.name, written),
+        OptionKind::Fractions => match stripped {
             ast::ExprKind::List(elements) if !elements.is_empty() => {
                 let values = elements.iter().map(|element| fraction(session, def, element));
                 // All elements are read first, so that every erroneous element is reported.
                 let values: Vec<Option<f64>> = values.collect();
-                let values = values.into_iter().collect::<Option<Vec<f64>>>();
-                values.map(SettingValue::Reals)
+                return values
+                    .into_iter()
+                    .collect::<Option<Vec<f64>>>()
+                    .map(SettingValue::Reals);
             }
-            _ => wrong(session, "fractions in brackets, such as `[0.5, 0.9]`"),
+            _ => "fractions in brackets, such as `[0.5, 0.9]`".to_owned(),
         },
-        OptionKind::Names => {
-            let names = match &*written.without_parentheses().kind {
-                ast::ExprKind::List(elements) => elements
-                    .iter()
-                    .map(|element| path_text(session, element).map(Arc::from))
-                    .collect::<Option<Vec<_>>>(),
-                _ => None,
-            };
-            match names {
-                Some(names) => Some(SettingValue::Names(names)),
-                None => wrong(session, "names in brackets, such as `[theta, hidden.w]`"),
-            }
+        OptionKind::Names => match names(session, written) {
+            Some(names) => return Some(SettingValue::Names(names)),
+            None => "names in brackets, such as `[theta, hidden.w]`".to_owned(),
+        },
+        OptionKind::Call(forms) => return call(session, (def, forms), written),
+        OptionKind::Schedule => {
+            return schedule::schedule(session, def.name, written).map(SettingValue::Schedule);
         }
-        OptionKind::Call(forms) => call(session, (def, forms), written),
-        OptionKind::Schedule => schedule::schedule(session, def.name, written).map(SettingValue::Schedule),
-        OptionKind::Start => start(session, def.name, written),
-        OptionKind::NumberOr(low, high, words) => number_or(session, def, (low, high), words, written),
-        OptionKind::Weights(scores) => weights::weights(session, (def, own), scores, written),
-    }
+        OptionKind::Start => return start(session, def.name, written),
+        OptionKind::NumberOr(low, high, words) => {
+            return number_or(session, def, (low, high), words, written);
+        }
+        OptionKind::Weights(scores) => return weights::weights(session, (def, own), scores, written),
+    };
+    session.wrong_value(written.span, def.name, &expected)
+}
+
+/// Reads a list of parameters. Returns `None` for any other expression.
+fn names(session: &mut CheckSession<'_>, written: &ast::Expr) -> Option<Vec<Arc<str>>> {
+    let ast::ExprKind::List(elements) = &*written.without_parentheses().kind else {
+        return None;
+    };
+    let names = elements.iter().map(|element| path_text(session, element));
+    names.map(|name| name.map(Arc::from)).collect()
 }
 
 /// Reads a constant number and checks the limits of the option.
 fn limited(session: &mut CheckSession<'_>, def: &OptionDef, written: &ast::Expr) -> Option<f64> {
     let (expected, allows) = def.kind.number()?;
-    within(session, (def, written), &expected, allows)
+    within(session, def.name, written, &expected, allows)
 }
 
 /// Reads a constant number that `allows` accepts. `expected` describes the accepted numbers.
-fn within(
+pub fn within(
     session: &mut CheckSession<'_>,
-    (def, written): (&OptionDef, &ast::Expr),
+    name: &str,
+    written: &ast::Expr,
     expected: &str,
     allows: impl Fn(f64) -> bool,
 ) -> Option<f64> {
-    let value = number(session, def.name, expected, written)?;
+    let value = number(session, name, expected, written)?;
     if allows(value) {
         return Some(value);
     }
     let found = format!("{expected}, found {}", exact(value));
-    session
-        .diagnostics
-        .push(report::option_value(written.span, def.name, &found));
-    None
+    session.wrong_value(written.span, name, &found)
 }
 
 /// Reads a constant number of at least 0 and below 1.
 fn fraction(session: &mut CheckSession<'_>, def: &OptionDef, written: &ast::Expr) -> Option<f64> {
-    within(session, (def, written), "fractions from 0 to below 1", |value| {
-        (0.0..1.0).contains(&value)
-    })
+    within(
+        session,
+        def.name,
+        written,
+        "fractions from 0 to below 1",
+        |value| (0.0..1.0).contains(&value),
+    )
 }
 
 /// Reads a number in a range, or one of the given words.
@@ -189,17 +150,15 @@ fn number_or(
     words: &'static [&'static str],
     written: &ast::Expr,
 ) -> Option<SettingValue> {
-    if let ast::ExprKind::Name(word) = &*written.without_parentheses().kind
-        && words.contains(&&**word)
-    {
+    if let Some(word) = written.as_name().filter(|word| words.contains(&&***word)) {
         return Some(SettingValue::Word(word.clone()));
     }
     let expected = format!(
         "{} or one of {}",
         bnnc_abi::method::range(low, high),
-        crate::diagnostics::quoted(words.iter().copied())
+        quoted(words.iter().copied())
     );
-    within(session, (def, written), &expected, |value| {
+    within(session, def.name, written, &expected, |value| {
         (low..=high).contains(&value)
     })
     .map(SettingValue::Real)
@@ -210,37 +169,14 @@ fn start(session: &mut CheckSession<'_>, name: &str, written: &ast::Expr) -> Opt
     let ast::ExprKind::Call(callee, args) = &*written.without_parentheses().kind else {
         return infer(session, name, written);
     };
-    let file = match (word(callee).as_deref(), args.as_slice()) {
-        (Some("safetensors"), [only]) if only.name.is_none() => match &*only.value.without_parentheses().kind
-        {
-            ast::ExprKind::Text(path) => Some(path.clone()),
-            _ => None,
-        },
-        _ => None,
-    };
-    if file.is_none() {
-        let expected = "the name of an inference, or a file as in `safetensors(\"weights.safetensors\")`";
-        session
-            .diagnostics
-            .push(report::option_value(written.span, name, expected));
+    if let (Some("safetensors"), [ast::Arg { name: None, value }]) =
+        (callee.as_name().map(|word| &**word), &args[..])
+        && let ast::ExprKind::Text(path) = &*value.without_parentheses().kind
+    {
+        return Some(SettingValue::File(path.clone()));
     }
-    file.map(SettingValue::File)
-}
-
-/// Returns the callee and the arguments of a call. For any other expression, returns the expression
-/// itself and an empty list of arguments.
-pub fn called(written: &ast::Expr) -> (&ast::Expr, &[ast::Arg]) {
-    match &*written.kind {
-        ast::ExprKind::Call(callee, args) => (callee, args),
-        _ => (written, &[]),
-    }
-}
-
-fn word(written: &ast::Expr) -> Option<Arc<str>> {
-    match &*written.without_parentheses().kind {
-        ast::ExprKind::Name(name) => Some(name.clone()),
-        _ => None,
-    }
+    let expected = "the name of an inference, or a file as in `safetensors(\"weights.safetensors\")`";
+    session.wrong_value(written.span, name, expected)
 }
 
 /// Reads a constant number. Reports `expected` if the value is not a constant number.
@@ -269,88 +205,38 @@ pub fn number(
         }
         (number, value.ty == Ty::Error && !word)
     });
-    if value.is_none() && !silent {
-        session
-            .diagnostics
-            .push(report::option_value(written.span, name, expected));
+    match value.is_none() && !silent {
+        true => session.wrong_value(written.span, name, expected),
+        false => value,
     }
-    value
 }
 
 fn infer(session: &mut CheckSession<'_>, name: &str, written: &ast::Expr) -> Option<SettingValue> {
-    let Some(word) = word(written) else {
-        session.diagnostics.push(report::option_value(
-            written.span,
-            name,
-            "the name of an inference",
-        ));
-        return None;
+    let Some(word) = written.as_name() else {
+        return session.wrong_value(written.span, name, "the name of an inference");
     };
-    match session.find(&word) {
-        Some((Some(Def::Infer(id)), _)) => Some(SettingValue::Infer(id)),
-        Some((None, _)) => None,
-        Some((Some(def), at)) => {
-            session.diagnostics.push(report_names::wrong_kind(
-                written.span,
-                &word,
-                "an inference",
-                def.kind(),
-                at,
-            ));
-            None
+    match bnnc_abi::method::lookup(word) {
+        Some(method) if session.find(word).is_none() => {
+            session.reject(report::method_for_infer(written.span, name, method.name))
         }
-        None => {
-            let names = session.names.all(|def| matches!(def, Def::Infer(_)));
-            let diagnostic = match bnnc_abi::method::lookup(&word) {
-                Some(method) => report::method_for_infer(written.span, name, method.name),
-                None => report_names::unknown_name(written.span, &word, names),
-            };
-            session.diagnostics.push(diagnostic);
-            None
-        }
+        _ => session.infer(word, written.span).map(SettingValue::Infer),
     }
 }
 
 /// Reads an optimiser such as `Adam(1e-3)`.
 fn optimiser(session: &mut CheckSession<'_>, name: &str, written: &ast::Expr) -> Option<SettingValue> {
     let written = written.without_parentheses();
-    let (callee, args) = called(written);
-    let Some(word) = word(callee) else {
-        session.diagnostics.push(report::option_value(
-            written.span,
-            name,
-            "an optimiser such as `Adam(1e-3)`",
-        ));
-        return None;
+    let (callee, args) = written.as_call();
+    let Some(word) = callee.as_name() else {
+        return session.wrong_value(written.span, name, "an optimiser such as `Adam(1e-3)`");
     };
-    let id = match session.find(&word) {
-        Some((Some(Def::Optimiser(id)), _)) => id,
-        Some((None, _)) => return None,
-        Some((Some(def), at)) => {
-            session.diagnostics.push(report_names::wrong_kind(
-                callee.span,
-                &word,
-                "an optimiser",
-                def.kind(),
-                at,
-            ));
-            return None;
-        }
-        None => {
-            let names = session.names.all(|def| matches!(def, Def::Optimiser(_)));
-            let diagnostic = report_names::unknown_name(callee.span, &word, names);
-            session.diagnostics.push(diagnostic);
-            return None;
-        }
-    };
+    let id = session.resolve(word, callee.span, "an optimiser", |def| match def {
+        Def::Optimiser(id) => Some(id),
+        _ => None,
+    })?;
     let item = session.module.optimisers[id].clone();
     let values: Option<Vec<TypedExpr>> = session.with_constants(|body| {
-        let signature = Signature {
-            name: &item.name,
-            params: &item.params,
-            locals: &item.locals,
-            lifts: Lifts::No,
-        };
+        let signature = Signature::new(&item.name, &item.params, &item.locals, Lifts::No);
         let mut solver = super::solve::Solver::default();
         let arguments = body.arguments(signature, args, written.span, &mut solver)?;
         for value in &arguments.values {
@@ -376,40 +262,25 @@ fn call(
     let mut names: Vec<&str> = forms.iter().map(|form| form.word).collect();
     names.dedup();
     let written = written.without_parentheses();
-    let (callee, args) = called(written);
-    let Some(word) = word(callee) else {
-        let expected = format!("one of {}", crate::diagnostics::quoted(names));
-        session
-            .diagnostics
-            .push(report::option_value(written.span, def.name, &expected));
-        return None;
+    let (callee, args) = written.as_call();
+    let Some(word) = callee.as_name() else {
+        let expected = format!("one of {}", quoted(names));
+        return session.wrong_value(written.span, def.name, &expected);
     };
-    let counts: Vec<usize> = forms
-        .iter()
-        .filter(|form| *form.word == *word)
-        .map(|form| form.numbers)
-        .collect();
-    let Some(count) = counts.last() else {
-        session
-            .diagnostics
-            .push(report::option_word(callee.span, def.name, &word, &names));
-        return None;
+    let forms = forms.iter().filter(|form| *form.word == **word);
+    let counts: Vec<usize> = forms.map(|form| form.numbers).collect();
+    let Some(wanted) = counts.last() else {
+        return session.reject(report::option_word(callee.span, def.name, word, &names));
     };
     if !counts.contains(&args.len()) {
-        let found = crate::diagnostics::count(args.len(), "argument");
-        let expected = format!(
-            "`{word}` with {}, found {found}",
-            crate::diagnostics::count(*count, "argument")
-        );
-        session
-            .diagnostics
-            .push(report::option_value(written.span, def.name, &expected));
-        return None;
+        let [wanted, found] = [*wanted, args.len()].map(|number| count(number, "argument"));
+        let expected = format!("`{word}` with {wanted}, found {found}");
+        return session.wrong_value(written.span, def.name, &expected);
     }
     let values = args
         .iter()
         .map(|arg| number(session, def.name, "made of numbers", &arg.value));
     values
         .collect::<Option<Vec<f64>>>()
-        .map(|values| SettingValue::Call(word, values))
+        .map(|values| SettingValue::Call(word.clone(), values))
 }

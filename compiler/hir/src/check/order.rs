@@ -48,7 +48,7 @@ pub fn order(session: &mut CheckSession<'_>, entries: &[ItemEntry<'_>]) -> Vec<u
             if is_infer {
                 cycle = cycle.help("an inference cannot start from itself: name another one");
             }
-            session.diagnostics.push(cycle);
+            session.report(cycle);
             session
                 .names
                 .broken

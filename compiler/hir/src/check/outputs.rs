@@ -7,7 +7,6 @@ use super::output_uses::Use;
 use crate::diagnostics::model as report;
 use crate::dims::{Atom, DimExpr};
 use crate::tree::{LocalId, TypedComprehension, TypedExpr, TypedExprKind, TypedIndex};
-use crate::types::Ty;
 use crate::walk;
 use bnnc_base::source::Span;
 
@@ -129,10 +128,8 @@ impl Checker<'_> {
     }
 
     fn whole(&self, output: LocalId, span: Span) -> Use {
-        let elements = match &self.locals[output].ty {
-            Ty::Tensor(_, dims) => dims.first().map(|size| [DimExpr::number(0), size.clone()]),
-            _ => None,
-        };
+        let size = self.locals[output].ty.dims().first();
+        let elements = size.map(|size| [DimExpr::number(0), size.clone()]);
         Use {
             output,
             elements,
@@ -144,18 +141,14 @@ impl Checker<'_> {
         self.outputs.values().any(|(output, _)| *output == local)
     }
 
-    fn is_scalar(&self, local: LocalId) -> bool {
-        matches!(&self.locals[local].ty, Ty::Tensor(_, dims) if dims.is_empty())
-    }
-
     /// Records the outputs that the distribution of an output reads. Reports an output whose distribution reads the output itself.
     pub fn needs(&mut self, given: OutputDist<'_>) {
         for found in self.uses(given.dist) {
-            let is_scalar = self.is_scalar(found.output);
+            let is_scalar = self.locals[found.output].ty.is_scalar();
             let reads = match (given.counter, &found.elements) {
                 // The elements of an array may depend on each other. For example, each element of a
                 // time series may depend on the previous element.
-                (None, _) => self.is_scalar(given.output) && is_scalar,
+                (None, _) => self.locals[given.output].ty.is_scalar() && is_scalar,
                 (Some(_), _) if is_scalar => true,
                 // `elaborate::joint_density` checks reads of another output's elements when the
                 // sizes are known.

@@ -4,7 +4,6 @@
 //! parameterisation.
 
 use super::body::{BodyKind, Checker};
-use super::session::CheckSession;
 use crate::builtin::BuiltinRule;
 use crate::constant::constant;
 use crate::diagnostics::types as report;
@@ -62,17 +61,6 @@ pub fn chosen(module: &Module, first: DistId, args: &[ast::Arg]) -> Result<DistI
         }
         (None, None) => return Ok(first),
     }))
-}
-
-/// Like [`chosen`], but reports errors.
-pub fn chosen_or_reported(
-    session: &mut CheckSession<'_>,
-    first: DistId,
-    args: &[ast::Arg],
-) -> Option<DistId> {
-    chosen(&session.module, first, args)
-        .map_err(|diagnostic| session.diagnostics.push(*diagnostic))
-        .ok()
 }
 
 /// Returns the parameter at the same position in another parameterisation. This parameter must have

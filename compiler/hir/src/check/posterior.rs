@@ -16,7 +16,10 @@ use std::sync::Arc;
 
 /// Checks a `posterior` item.
 pub fn check(session: &mut CheckSession<'_>, id: PosteriorId, item: &ast::PosteriorDecl) {
-    let model = model_of(session, &item.of);
+    let model = session.resolve(&item.of.name, item.of.span, "a model", |def| match def {
+        Def::Model(id) => Some(id),
+        _ => None,
+    });
     let mut lines = Vec::new();
     let mut seen: BTreeMap<String, Span> = BTreeMap::new();
     let known = model.map(|model| (model, sites::paths(&session.module, model)));
@@ -34,9 +37,7 @@ pub fn check(session: &mut CheckSession<'_>, id: PosteriorId, item: &ast::Poster
             }
             StmtKind::For { .. } | StmtKind::Return(_) => {
                 let help = "write lines such as `w ~ Normal(scale = 0.1)`";
-                session
-                    .diagnostics
-                    .push(statements::wrong_place(line.span, "this", "a posterior", help));
+                session.report(statements::wrong_place(line.span, "this", "a posterior", help));
                 continue;
             }
             StmtKind::Error => continue,
@@ -73,35 +74,10 @@ pub fn check(session: &mut CheckSession<'_>, id: PosteriorId, item: &ast::Poster
     };
 }
 
-fn model_of(session: &mut CheckSession<'_>, of: &ast::Ident) -> Option<ModelId> {
-    match session.find(&of.name) {
-        Some((Some(Def::Model(id)), _)) => Some(id),
-        Some((None, _)) => None,
-        Some((Some(def), at)) => {
-            session.diagnostics.push(report_names::wrong_kind(
-                of.span,
-                &of.name,
-                "a model",
-                def.kind(),
-                at,
-            ));
-            None
-        }
-        None => {
-            let models = session.names.all(|def| matches!(def, Def::Model(_)));
-            let diagnostic = report_names::unknown_name(of.span, &of.name, models);
-            session.diagnostics.push(diagnostic);
-            None
-        }
-    }
-}
-
 fn no_type(session: &mut CheckSession<'_>, ty: Option<&ast::TypeExpr>) {
     if let Some(ty) = ty {
-        session.diagnostics.push(statements::target(
-            ty.span,
-            "parameters without a type, because the model declares it",
-        ));
+        let expected = "parameters without a type, because the model declares it";
+        session.report(statements::target(ty.span, expected));
     }
 }
 
@@ -109,10 +85,8 @@ fn no_type(session: &mut CheckSession<'_>, ty: Option<&ast::TypeExpr>) {
 pub fn path(session: &mut CheckSession<'_>, target: &ast::Expr) -> Option<String> {
     let text = path_text(session, target);
     if text.is_none() {
-        session.diagnostics.push(statements::target(
-            target.span,
-            "a parameter such as `w`, `h1.w`, `hidden[0].w` or `h1.*`",
-        ));
+        let expected = "a parameter such as `w`, `h1.w`, `hidden[0].w` or `h1.*`";
+        session.report(statements::target(target.span, expected));
     }
     text
 }
@@ -148,8 +122,7 @@ fn covered(
 ) {
     let matching = sites::matching(path, model.1);
     if matching.is_empty() {
-        unknown(session, path, span, model);
-        return;
+        return unknown(session, path, span, model);
     }
     for site in matching {
         // The paths `layers[0].w` and `layers[1].w` both match the site `layers[_].w`. They may
@@ -159,22 +132,17 @@ fn covered(
         } else {
             site.to_owned()
         };
-        match seen.get(&key) {
-            Some(first) => {
-                session.diagnostics.push(report::site_twice(site, *first, span));
-                return;
-            }
-            None => {
-                seen.insert(key, span);
-            }
+        if let Some(first) = seen.get(&key) {
+            return session.report(report::site_twice(site, *first, span));
         }
+        seen.insert(key, span);
     }
 }
 
 fn unknown(session: &mut CheckSession<'_>, path: &str, span: Span, model: (ModelId, &[String])) {
     let item = &session.module.models[model.0];
     let layer = model.1.iter().any(|site| sites::below(path, site).is_some());
-    session.diagnostics.push(match layer {
+    session.report(match layer {
         true => report::layer_not_site(span, path, model.1),
         false => report::unknown_site(span, path, (&item.name, item.span), model.1),
     });
@@ -185,40 +153,17 @@ fn fixed_site(session: &mut CheckSession<'_>, value: &ast::Expr) -> Option<Poste
     let written = path_text(session, value);
     let Some((name, rest)) = written.as_deref().and_then(|path| path.split_once('.')) else {
         let expected = "a parameter of another inference, such as `map.first.*`";
-        session.diagnostics.push(
-            types::mismatch(value.span, expected, "another value")
-                .help("for a start value write `w ~ Point(fixed(1.0))`"),
-        );
-        return None;
+        let diagnostic = types::mismatch(value.span, expected, "another value");
+        return session.reject(diagnostic.help("for a start value write `w ~ Point(fixed(1.0))`"));
     };
-    match session.find(name) {
-        Some((Some(Def::Infer(id)), _)) => {
-            let model = *session.models.get(&Def::Infer(id))?;
-            let known = sites::paths(&session.module, model);
-            if sites::matching(rest, &known).is_empty() {
-                unknown(session, rest, value.span, (model, &known));
-                return None;
-            }
-            Some(PosteriorValue::From(id, rest.into()))
-        }
-        Some((None, _)) => None,
-        Some((Some(def), at)) => {
-            session.diagnostics.push(report_names::wrong_kind(
-                value.span,
-                name,
-                "an inference",
-                def.kind(),
-                at,
-            ));
-            None
-        }
-        None => {
-            let infers = session.names.all(|def| matches!(def, Def::Infer(_)));
-            let diagnostic = report_names::unknown_name(value.span, name, infers);
-            session.diagnostics.push(diagnostic);
-            None
-        }
+    let id = session.infer(name, value.span)?;
+    let model = *session.models.get(&Def::Infer(id))?;
+    let known = sites::paths(&session.module, model);
+    if sites::matching(rest, &known).is_empty() {
+        unknown(session, rest, value.span, (model, &known));
+        return None;
     }
+    Some(PosteriorValue::From(id, rest.into()))
 }
 
 /// Checks a line such as `w = other.w`: the other inference block must have the sites that the line
@@ -236,11 +181,8 @@ fn same_sites(
     let (to, from) = (target.0.strip_suffix(".*"), source.1.strip_suffix(".*"));
     let (Some(to), Some(from)) = (to, from) else {
         if to.is_some() != from.is_some() {
-            session.diagnostics.push(types::mismatch(
-                span,
-                "`.*` on both sides or on none",
-                "it on one side",
-            ));
+            let expected = "`.*` on both sides or on none";
+            session.report(types::mismatch(span, expected, "it on one side"));
         }
         return;
     };
@@ -256,42 +198,30 @@ fn same_sites(
 /// Reads the right-hand side `~ Family(start values)`.
 fn family(session: &mut CheckSession<'_>, written: &ast::Expr) -> Option<PosteriorValue> {
     let written = written.without_parentheses();
-    let (name, span, args) = match &*written.kind {
-        ast::ExprKind::Name(name) => (name, written.span, &[] as &[ast::Arg]),
-        ast::ExprKind::Call(callee, args) => match &*callee.kind {
-            ast::ExprKind::Name(name) => (name, callee.span, args.as_slice()),
-            _ => return not_a_family(session, written.span),
-        },
-        _ => return not_a_family(session, written.span),
+    let (callee, args) = written.as_call();
+    let ast::ExprKind::Name(name) = &*callee.kind else {
+        let expected = "a family such as `Normal(scale = 0.1)`";
+        return session.reject(types::mismatch(written.span, expected, "another expression"));
     };
+    let span = callee.span;
     let id = match session.names.find_value(name, false) {
         Some((def, _)) if session.names.broken.contains(&def) => return None,
         Some((Def::Dist(id), _)) => id,
         Some((def, at)) => {
-            session
-                .diagnostics
-                .push(report_names::wrong_kind(span, name, "a family", def.kind(), at));
-            return None;
+            return session.reject(report_names::wrong_kind(span, name, "a family", def.kind(), at));
         }
         None => {
             let dists = session.names.all(|def| matches!(def, Def::Dist(_)));
             let diagnostic = report_names::unknown_name(span, name, dists);
-            session.diagnostics.push(diagnostic);
-            return None;
+            return session.reject(diagnostic);
         }
     };
-    let id = parameterisation::chosen_or_reported(session, id, args)?;
+    let id = match parameterisation::chosen(&session.module, id, args) {
+        Ok(id) => id,
+        Err(diagnostic) => return session.reject(*diagnostic),
+    };
     let starts = starts(session, id, args, written.span);
     Some(PosteriorValue::Family(id, starts))
-}
-
-fn not_a_family(session: &mut CheckSession<'_>, span: Span) -> Option<PosteriorValue> {
-    session.diagnostics.push(types::mismatch(
-        span,
-        "a family such as `Normal(scale = 0.1)`",
-        "another expression",
-    ));
-    None
 }
 
 fn starts(
@@ -302,12 +232,7 @@ fn starts(
 ) -> Vec<(Arc<str>, StartValue)> {
     let item = session.module.dists[id].clone();
     session.with_constants(|body| {
-        let signature = Signature {
-            name: &item.name,
-            params: &item.params,
-            locals: &item.locals,
-            lifts: Lifts::Yes,
-        };
+        let signature = Signature::new(&item.name, &item.params, &item.locals, Lifts::Yes);
         let slots = body.slots(signature, args, span);
         let given = item
             .params
@@ -336,14 +261,12 @@ fn start(
     let (name, signature) = param;
     let written = arg.value.without_parentheses();
     let inner = match &*written.kind {
-        ast::ExprKind::Call(callee, args) if matches!(&*callee.kind, ast::ExprKind::Name(word) if &**word == "fixed") => {
-            match args.as_slice() {
-                [ast::Arg { name: None, value }] => Some(value),
-                _ => {
-                    body.report(types::too_many(written.span, "fixed", 1, args.len()));
-                    return None;
-                }
-            }
+        ast::ExprKind::Call(callee, args) if callee.as_name().is_some_and(|word| &**word == "fixed") => {
+            let [ast::Arg { name: None, value }] = args.as_slice() else {
+                body.report(types::too_many(written.span, "fixed", 1, args.len()));
+                return None;
+            };
+            Some(value)
         }
         _ => None,
     };
@@ -378,10 +301,8 @@ fn start(
     };
     let fits = body.fit(&value, &scalar, &mut solver, Some(slot));
     if fits && constant(body.module, &value).is_none() {
-        body.report(types::not_constant(
-            value.span,
-            &format!("the start value `{name}`"),
-        ));
+        let what = format!("the start value `{name}`");
+        body.report(types::not_constant(value.span, &what));
         return None;
     }
     fits.then_some(start)

@@ -4,18 +4,14 @@
 use super::names::{Def, ItemNames};
 use super::session::{CheckSession, ItemEntry};
 use super::{CheckContext, compare, data, dist, infer, items, layer, model, optimiser, order, posterior};
-use crate::diagnostics::names as report;
+use crate::diagnostics::{infer as report_infer, names as report};
 use crate::tree::{
-    ConstItem, DataItem, DistItem, FnItem, InferItem, InferenceTarget, LayerItem, Locals, ModelId, ModelItem,
-    Module, PosteriorId, PosteriorItem,
+    ConstItem, DataId, DataItem, DistItem, FnItem, InferItem, InferenceTarget, LayerItem, Locals, ModelId,
+    ModelItem, Module, PosteriorId, PosteriorItem,
 };
-use crate::types::Ty;
 use bnnc_base::diagnostic::{Diagnostic, Place as At};
-use bnnc_base::source::Span;
-use bnnc_grammar::ast::{self, Ident, ItemKind};
-use bnnc_graph::dist::MeasureKind;
+use bnnc_grammar::ast::{self, ItemKind};
 use std::collections::{BTreeSet, HashMap};
-use std::sync::Arc;
 
 /// Implements [`super::check`].
 pub fn check(
@@ -73,15 +69,13 @@ fn collect<'m>(
     entries: &mut Vec<ItemEntry<'m>>,
 ) {
     for item in &module.items {
-        let Some((def, name)) = placeholder(session, item) else {
+        let (Some(name), Some(def)) = (item.name(), placeholder(&mut session.module, item)) else {
             continue;
         };
         if let Some(first) = session.names.add(&name.name, def, Some(name.span), library)
             && !is_parameterisation(session, def, item, entries, library)
         {
-            session
-                .diagnostics
-                .push(report::duplicate_item(&name.name, first, name.span));
+            session.report(report::duplicate_item(&name.name, first, name.span));
         }
         entries.push(ItemEntry {
             def,
@@ -125,76 +119,63 @@ fn is_parameterisation(
     true
 }
 
-fn placeholder<'m>(session: &mut CheckSession<'_>, item: &'m ast::Item) -> Option<(Def, &'m Ident)> {
-    let module = &mut session.module;
-    let doc = item.doc.join("\n");
-    let named = |name: &Ident| name.name.clone();
+/// Adds an item without content to the module, so that other items can refer to it.
+fn placeholder(module: &mut Module, item: &ast::Item) -> Option<Def> {
+    let name = item.name()?.name.clone();
+    let (doc, span) = (item.doc.join("\n"), item.span);
     Some(match &item.kind {
         ItemKind::Use(_) | ItemKind::Compare(_) | ItemKind::Error => return None,
-        ItemKind::Const(it) => {
-            let value = super::body::error(it.value.span);
-            (
-                Def::Const(module.consts.push(ConstItem {
-                    name: named(&it.name),
-                    value,
-                    number: None,
-                })),
-                &it.name,
-            )
+        ItemKind::Const(it) => Def::Const(module.consts.push(ConstItem {
+            name,
+            value: super::body::error(it.value.span),
+            number: None,
+        })),
+        ItemKind::Fn(_) => Def::Fn(module.fns.push(FnItem {
+            name,
+            doc,
+            ..FnItem::default()
+        })),
+        ItemKind::Layer(_) => Def::Layer(module.layers.push(LayerItem {
+            name,
+            doc,
+            ..LayerItem::default()
+        })),
+        ItemKind::Dist(_) => Def::Dist(module.dists.push(DistItem {
+            name,
+            doc,
+            ..DistItem::default()
+        })),
+        ItemKind::Optimiser(it) => {
+            let empty = optimiser::empty(name, doc, it.name.span);
+            Def::Optimiser(module.optimisers.push(empty))
         }
-        ItemKind::Fn(it) => (Def::Fn(module.fns.push(empty_fn(named(&it.name), doc))), &it.name),
-        ItemKind::Layer(it) => (
-            Def::Layer(module.layers.push(empty_layer(named(&it.name), doc))),
-            &it.name,
-        ),
-        ItemKind::Dist(it) => (
-            Def::Dist(module.dists.push(empty_dist(named(&it.name), doc))),
-            &it.name,
-        ),
-        ItemKind::Optimiser(it) => (
-            Def::Optimiser(
-                module
-                    .optimisers
-                    .push(optimiser::empty(named(&it.name), doc, it.name.span)),
-            ),
-            &it.name,
-        ),
         ItemKind::Data(it) => {
             let spec = data::empty(&it.name);
-            (
-                Def::Data(module.datas.push(DataItem {
-                    name: named(&it.name),
-                    spec,
-                    span: item.span,
-                })),
-                &it.name,
-            )
+            Def::Data(module.datas.push(DataItem { name, spec, span }))
         }
-        ItemKind::Model(it) => (
-            Def::Model(module.models.push(empty_model(named(&it.name), item.span))),
-            &it.name,
-        ),
-        ItemKind::Posterior(it) => {
-            let (name, model) = (named(&it.name), ModelId(0));
-            let empty = PosteriorItem {
-                name,
-                model,
-                lines: Vec::new(),
-                span: item.span,
-            };
-            (Def::Posterior(module.posteriors.push(empty)), &it.name)
-        }
-        ItemKind::Infer(it) => {
-            let empty = InferItem {
-                name: named(&it.name),
-                method: &bnnc_abi::method::ALL[0],
-                target: InferenceTarget::Posterior(PosteriorId(0)),
-                data: crate::tree::DataId(0),
-                options: Vec::new(),
-                span: item.span,
-            };
-            (Def::Infer(module.infers.push(empty)), &it.name)
-        }
+        ItemKind::Model(_) => Def::Model(module.models.push(ModelItem {
+            name,
+            locals: Locals::default(),
+            shared: Vec::new(),
+            inputs: Vec::new(),
+            outputs: Vec::new(),
+            body: Vec::new(),
+            span,
+        })),
+        ItemKind::Posterior(_) => Def::Posterior(module.posteriors.push(PosteriorItem {
+            name,
+            model: ModelId(0),
+            lines: Vec::new(),
+            span,
+        })),
+        ItemKind::Infer(_) => Def::Infer(module.infers.push(InferItem {
+            name,
+            method: &bnnc_abi::method::ALL[0],
+            target: InferenceTarget::Posterior(PosteriorId(0)),
+            data: DataId(0),
+            options: Vec::new(),
+            span,
+        })),
     })
 }
 
@@ -243,7 +224,7 @@ fn imports(session: &mut CheckSession<'_>, library: &[ast::SourceFile], module: 
             if folders.is_empty() {
                 diagnostic = diagnostic.help("write the folder as well: `use layers::Dense`");
             }
-            session.diagnostics.push(diagnostic);
+            session.report(diagnostic);
         }
     }
 }
@@ -251,19 +232,10 @@ fn imports(session: &mut CheckSession<'_>, library: &[ast::SourceFile], module: 
 fn check_override_names(session: &mut CheckSession<'_>) {
     let runs = |def: Def| matches!(def, Def::Infer(_) | Def::Data(_));
     for one in &session.context.overrides {
-        let known = session
-            .names
-            .find(&one.item, false)
-            .is_some_and(|(def, _)| runs(def));
-        if !known {
+        let found = session.names.find(&one.item, false);
+        if !found.is_some_and(|(def, _)| runs(def)) {
             let names = session.names.all(runs);
-            session
-                .diagnostics
-                .push(crate::diagnostics::infer::unknown_override(
-                    one.value.span,
-                    &one.item,
-                    names,
-                ));
+            session.report(report_infer::unknown_override(one.value.span, &one.item, names));
         }
     }
     let datas = |def: Def| matches!(def, Def::Data(_));
@@ -273,72 +245,14 @@ fn check_override_names(session: &mut CheckSession<'_>) {
             _ => name,
         };
         if !session.names.find(item, false).is_some_and(|(def, _)| datas(def)) {
-            session
-                .diagnostics
-                .push(crate::diagnostics::infer::unknown_data_override(
-                    name,
-                    session.names.all(datas),
-                ));
+            session.report(report_infer::unknown_data_override(
+                name,
+                session.names.all(datas),
+            ));
         }
     }
 }
 
 fn parameter_names(dist: &ast::DistDecl) -> BTreeSet<&str> {
     dist.params.iter().map(|param| &*param.name.name).collect()
-}
-
-fn empty_fn(name: Arc<str>, doc: String) -> FnItem {
-    FnItem {
-        name,
-        doc,
-        locals: Locals::default(),
-        params: Vec::new(),
-        result: Ty::Error,
-        body: Vec::new(),
-    }
-}
-
-fn empty_layer(name: Arc<str>, doc: String) -> LayerItem {
-    let (params, inputs, body) = (Vec::new(), Vec::new(), Vec::new());
-    LayerItem {
-        name,
-        doc,
-        locals: Locals::default(),
-        params,
-        inputs,
-        result: Ty::Error,
-        body,
-    }
-}
-
-fn empty_dist(name: Arc<str>, doc: String) -> DistItem {
-    let (params, functions, values) = (Vec::new(), Vec::new(), Vec::new());
-    DistItem {
-        name,
-        doc,
-        locals: Locals::default(),
-        params,
-        on: Ty::Error,
-        elementwise: false,
-        groups: false,
-        others: Vec::new(),
-        measure: MeasureKind::Density,
-        mixture: false,
-        ends: Default::default(),
-        functions,
-        values,
-    }
-}
-
-fn empty_model(name: Arc<str>, span: Span) -> ModelItem {
-    let (shared, inputs, outputs, body) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-    ModelItem {
-        name,
-        locals: Locals::default(),
-        shared,
-        inputs,
-        outputs,
-        body,
-        span,
-    }
 }

@@ -5,7 +5,7 @@ use super::expr::Want;
 use super::names::Def;
 use super::operators::column_hint;
 use super::outputs::OutputDist;
-use super::solve::{Solver, equal};
+use super::solve::{Solver, all_equal};
 use crate::diagnostics::{
     model as report_model, names as report_names, statements as report, types as report_types,
 };
@@ -59,10 +59,8 @@ impl Checker<'_> {
             }
             ast::ExprKind::Name(name) => {
                 if tilde.counter.is_some() {
-                    self.report(report_model::site_in_for(
-                        tilde.span,
-                        &format!("the parameter `{name}`"),
-                    ));
+                    let what = format!("the parameter `{name}`");
+                    self.report(report_model::site_in_for(tilde.span, &what));
                 }
                 Some(self.site((name, target.span), tilde))
             }
@@ -109,7 +107,7 @@ impl Checker<'_> {
             self.report(report_model::global_depends(
                 dist.span,
                 name,
-                Some((&on.0, on.1)),
+                (&on.0, on.1),
                 in_layer,
             ));
         }
@@ -163,10 +161,8 @@ impl Checker<'_> {
         if !matches!(dist.ty, Ty::Dist(_) | Ty::Error) {
             let found = show::ty(&dist.ty, &self.locals);
             let diagnostic = report_types::mismatch(dist.span, "a distribution", &found);
-            return self.error(
-                diagnostic.help("`=` defines a value, `~` gives a distribution"),
-                dist.span,
-            );
+            let help = "`=` defines a value, `~` gives a distribution";
+            return self.error(diagnostic.help(help), dist.span);
         }
         dist
     }
@@ -229,16 +225,11 @@ impl Checker<'_> {
             }
             _ => dims.as_slice(),
         };
-        let same = own.len() == value.dims.len() && own.iter().zip(&value.dims).all(|(a, b)| equal(a, b));
-        if !free && !same {
+        if !free && !all_equal(own, &value.dims) {
             let found = show::ty(&Ty::Tensor(value.elem.clone(), value.dims.clone()), &self.locals);
             let wanted = show::ty(&Ty::Tensor(value.elem, dims.clone()), &self.locals);
-            self.wrong_dims(
-                name,
-                (&wanted, at),
-                (&found, dist.span),
-                column_hint(dims, &value.dims),
-            );
+            let help = column_hint(dims, &value.dims);
+            self.wrong_dims(name, (&wanted, at), (&found, dist.span), help);
         }
         declared
     }
@@ -260,10 +251,8 @@ impl Checker<'_> {
         } = tilde;
         let local = self.outputs.get(name)?.0;
         if let Some(ty) = ty {
-            self.report(report::target(
-                ty.span,
-                &format!("`{name}` without a type, because the model declares it"),
-            ));
+            let expected = format!("`{name}` without a type, because the model declares it");
+            self.report(report::target(ty.span, &expected));
         }
         let index = index.map(|index| self.expr(index, Want::Int));
         let declared = self.locals[local].ty.clone();
@@ -326,19 +315,14 @@ impl Checker<'_> {
             (found, wanted) => covers(found, wanted),
         };
         if !fits {
-            let (wanted, found) = (
-                show::elem(elem, &self.locals),
-                show::elem(&value.elem, &self.locals),
-            );
-            let message = format!("a distribution on {found}");
-            let diagnostic =
-                report_types::mismatch(dist.span, &format!("a distribution on {wanted}"), &message);
+            let [wanted, found] = [elem, &value.elem].map(|elem| show::elem(elem, &self.locals));
+            let [expected, actual] = [&wanted, &found].map(|elem| format!("a distribution on {elem}"));
+            let diagnostic = report_types::mismatch(dist.span, &expected, &actual);
             self.report(diagnostic.also(at, format!("`{name}` is {wanted}")));
             return;
         }
         let free = value.elementwise && value.dims.is_empty();
-        let same = dims.len() == value.dims.len() && dims.iter().zip(&value.dims).all(|(a, b)| equal(a, b));
-        if !free && !same {
+        if !free && !all_equal(dims, &value.dims) {
             let found = show::ty(&Ty::Tensor(value.elem.clone(), value.dims.clone()), &self.locals);
             let wanted = show::ty(wanted, &self.locals);
             let hint = match (dims.as_slice(), value.dims.as_slice()) {
@@ -377,16 +361,10 @@ impl Checker<'_> {
     }
 
     fn wrong_dims(&mut self, name: &str, wanted: (&str, Span), found: (&str, Span), help: Option<&str>) {
-        let (expected, actual) = (
-            format!("a distribution over {}", wanted.0),
-            format!("a distribution over {}", found.0),
-        );
+        let [expected, actual] = [wanted.0, found.0].map(|ty| format!("a distribution over {ty}"));
         let diagnostic = report_types::mismatch(found.1, &expected, &actual);
         let diagnostic = diagnostic.also(wanted.1, format!("`{name}` is {}", wanted.0));
-        self.report(match help {
-            Some(help) => diagnostic.help(help),
-            None => diagnostic,
-        });
+        self.report(diagnostic.help_if(help));
     }
 }
 

@@ -3,9 +3,11 @@
 use super::CheckContext;
 use super::body::{BodyKind, Checker};
 use super::names::{Def, ItemNames};
-use crate::tree::{ModelId, Module};
+use crate::diagnostics::{infer as report, names as report_names};
+use crate::tree::{InferId, ModelId, Module};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::source::Span;
+use bnnc_base::spellings;
 use bnnc_grammar::ast::{self, Ident};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -36,7 +38,93 @@ pub struct ItemEntry<'a> {
     pub library: bool,
 }
 
+/// The value of an option, from the program or from the command line.
+#[derive(Clone, Copy)]
+pub struct GivenOption<'a> {
+    /// The name of the option.
+    pub name: &'a str,
+    /// The place of the name.
+    pub span: Span,
+    /// The value.
+    pub value: &'a ast::Expr,
+}
+
 impl<'a> CheckSession<'a> {
+    /// Adds a diagnostic.
+    pub fn report(&mut self, diagnostic: Diagnostic) {
+        self.diagnostics.push(diagnostic);
+    }
+
+    /// Adds a diagnostic and returns `None`.
+    pub fn reject<T>(&mut self, diagnostic: Diagnostic) -> Option<T> {
+        self.report(diagnostic);
+        None
+    }
+
+    /// Reports that the value of the option `name` must be `expected`, and returns `None`.
+    pub fn wrong_value<T>(&mut self, span: Span, name: &str, expected: &str) -> Option<T> {
+        self.reject(report::option_value(span, name, expected))
+    }
+
+    /// Returns the options of an item of the program. Reports options that are given twice.
+    pub fn given_options<'w>(&mut self, written: &'w [ast::Setting]) -> Vec<GivenOption<'w>> {
+        let mut options = Vec::new();
+        let mut seen: HashMap<&str, Span> = HashMap::new();
+        for ast::Setting { name, value } in written {
+            match seen.insert(spellings::word(&name.name), name.span) {
+                Some(first) => self.report(report::option_twice(&name.name, first, name.span)),
+                None => options.push(GivenOption {
+                    name: &name.name,
+                    span: name.span,
+                    value,
+                }),
+            }
+        }
+        options
+    }
+
+    /// Returns the options of the item `owner` from the command line.
+    pub fn overrides(&self, owner: &str) -> Vec<GivenOption<'a>> {
+        let own = self.context.overrides.iter().filter(|one| one.item == owner);
+        own.map(|one| GivenOption {
+            name: &one.key,
+            span: one.value.span,
+            value: &one.value,
+        })
+        .collect()
+    }
+
+    /// Returns the identity of the item with this name if `pick` accepts the item. Reports a name
+    /// that does not exist, and an item that is not `expected`, such as `an inference`.
+    pub fn resolve<T>(
+        &mut self,
+        name: &str,
+        span: Span,
+        expected: &str,
+        pick: fn(Def) -> Option<T>,
+    ) -> Option<T> {
+        match self.find(name) {
+            Some((def, at)) => {
+                let def = def?;
+                pick(def)
+                    .or_else(|| self.reject(report_names::wrong_kind(span, name, expected, def.kind(), at)))
+            }
+            None => {
+                let names = self.names.all(|def| pick(def).is_some());
+                let diagnostic = report_names::unknown_name(span, name, names);
+                self.reject(diagnostic)
+            }
+        }
+    }
+
+    /// Returns the inference block with this name. Reports any other name.
+    pub fn infer(&mut self, name: &str, span: Span) -> Option<InferId> {
+        self.resolve(name, span, "an inference", |def| match def {
+            Def::Infer(id) => Some(id),
+            _ => None,
+        })
+    }
+
     /// Reads a constant number of an option block or a posterior.
     pub fn number(&mut self, written: &ast::Expr, what: &str) -> Option<f64> {
         self.with_constants(|body| body.number(written, what))

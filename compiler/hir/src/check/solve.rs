@@ -112,6 +112,11 @@ pub fn equal(a: &DimExpr, b: &DimExpr) -> bool {
             .any(|atom| matches!(atom, Atom::Div(..)))
 }
 
+/// Returns whether two lists of dims have the same length, and their dims can be equal.
+pub fn all_equal(a: &[DimExpr], b: &[DimExpr]) -> bool {
+    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| equal(a, b))
+}
+
 /// Returns whether a dimension contains an unknown.
 pub fn has_meta(dim: &DimExpr) -> bool {
     dim.terms.keys().flatten().any(|atom| match atom {

@@ -191,22 +191,19 @@ fn along(diagnostic: Diagnostic, circle: &[(String, Span)]) -> Diagnostic {
 }
 
 /// A global site whose distribution depends on the values of one example.
-pub fn global_depends(span: Span, site: &str, on: Option<(&str, Span)>, in_layer: bool) -> Diagnostic {
+pub fn global_depends(span: Span, site: &str, on: (&str, Span), in_layer: bool) -> Diagnostic {
     let what = if in_layer {
         "the layer's input"
     } else {
         "one example"
     };
-    let diagnostic = Diagnostic::error(
+    Diagnostic::error(
         &GLOBAL_DEPENDS,
         span,
         format!("`{site}` is shared by all examples, but its distribution depends on {what}"),
     )
-    .help("let the distribution depend only on other parameters, and use the input in the distribution of the output");
-    match on {
-        Some((name, at)) => diagnostic.also(at, format!("`{name}` belongs to one example")),
-        None => diagnostic,
-    }
+    .help("let the distribution depend only on other parameters, and use the input in the distribution of the output")
+    .also(on.1, format!("`{}` belongs to one example", on.0))
 }
 
 /// A layer constructed from a value that differs between examples.

@@ -443,6 +443,20 @@ pub fn index(span: Span, message: String, array: (Span, String)) -> Diagnostic {
     Diagnostic::error(&INDEX, span, message).also(array.0, array.1)
 }
 
+/// An index or a range that does not fit its axis of size `size`.
+pub fn outside_axis(span: Span, message: String, array: Span, size: &str) -> Diagnostic {
+    index(span, message, (array, format!("this axis has size {size}")))
+}
+
+/// Adds advice on the use of a Boolean as a number, if the type `found` is Boolean.
+pub fn with_bool_help(diagnostic: Diagnostic, found: &str) -> Diagnostic {
+    diagnostic.help_if(
+        found
+            .starts_with("bool")
+            .then_some("write `if c { 1 } else { 0 }`"),
+    )
+}
+
 /// An integer that must be known before the run but is not.
 pub fn not_static(span: Span, what: &str) -> Diagnostic {
     Diagnostic::error(&NOT_STATIC, span, format!("{what} must be known at compile time"))

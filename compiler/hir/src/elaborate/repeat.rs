@@ -427,11 +427,7 @@ fn written(end: &TypedExpr, frame: &Frame<'_>) -> Option<String> {
 }
 
 fn local_expr(sample: &crate::tree::SampleStmt) -> TypedExpr {
-    TypedExpr {
-        kind: TypedExprKind::Local(sample.local),
-        ty: sample.ty.clone(),
-        span: sample.span,
-    }
+    TypedExpr::new(TypedExprKind::Local(sample.local), sample.ty.clone(), sample.span)
 }
 
 fn makes_layers(element: &TypedExpr) -> bool {

@@ -46,6 +46,14 @@ impl InferItem {
 }
 
 impl Module {
+    /// Returns the model that an inference block fits.
+    pub fn model_of(&self, target: InferenceTarget) -> ModelId {
+        match target {
+            InferenceTarget::Model(model) => model,
+            InferenceTarget::Posterior(posterior) => self.posteriors[posterior].model,
+        }
+    }
+
     /// Reads the options of an inference block. Uses the default of each option that the program
     /// does not set.
     ///

@@ -3,7 +3,6 @@
 use crate::check::session::CheckSession;
 use crate::diagnostics::infer as report;
 use bnnc_abi::data::ColumnExpr;
-use bnnc_base::source::Span;
 use bnnc_grammar::ast::{self, BinaryOp, UnaryOp};
 
 /// The functions of one column.
@@ -50,8 +49,7 @@ pub(super) fn column(session: &mut CheckSession<'_>, written: &ast::Expr) -> Opt
                 BinaryOp::Eq => "eq",
                 _ => {
                     let message = format!("columns cannot be combined with `{}`", op);
-                    session.diagnostics.push(report::column(span, message));
-                    return None;
+                    return session.reject(report::column(span, message));
                 }
             };
             apply(name, vec![left?, right?])
@@ -65,25 +63,16 @@ pub(super) fn column(session: &mut CheckSession<'_>, written: &ast::Expr) -> Opt
                 let message = format!("`{name}` is not a function of one column");
                 let diagnostic =
                     report::column(callee.span, message).suggest(name, FUNCTIONS.iter().copied());
-                session.diagnostics.push(diagnostic);
-                None
+                session.reject(diagnostic)
             }
-            _ => unreadable_column(session, span),
+            _ => session.reject(report::column(span, "expected a column".to_owned())),
         },
         ast::ExprKind::Error => None,
         ast::ExprKind::List(_) => {
             let help = "for several outputs, write `-> y1: real, y2: real` in the model and remove `target`";
             let diagnostic = report::column(span, "expected one column, found a list".to_owned());
-            session.diagnostics.push(diagnostic.help(help));
-            None
+            session.reject(diagnostic.help(help))
         }
-        _ => unreadable_column(session, span),
+        _ => session.reject(report::column(span, "expected a column".to_owned())),
     }
-}
-
-fn unreadable_column(session: &mut CheckSession<'_>, span: Span) -> Option<ColumnExpr> {
-    session
-        .diagnostics
-        .push(report::column(span, "expected a column".to_owned()));
-    None
 }

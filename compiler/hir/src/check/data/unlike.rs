@@ -1,37 +1,26 @@
 //! Checks the options for test rows that differ from the training rows: rotated images and outliers.
 
 use super::{file, integer};
-use crate::check::options::number;
+use crate::check::options::within;
 use crate::check::session::CheckSession;
 use crate::diagnostics::infer as report;
 use crate::diagnostics::quoted;
 use bnnc_abi::data::{Contents, DataSpec, Format, Outliers, Test};
-use bnnc_base::number::exact;
 use bnnc_base::source::Span;
 use bnnc_grammar::ast;
 
 /// Reads one angle in degrees, such as `45`, or a list of angles in brackets.
 pub fn degrees(session: &mut CheckSession<'_>, written: &ast::Expr) -> Vec<f64> {
-    let single;
-    let written = match &*written.without_parentheses().kind {
-        ast::ExprKind::List(angles) => angles.as_slice(),
-        _ => {
-            single = [written.clone()];
-            &single
-        }
-    };
-    let expected = "degrees between -360 and 360";
-    let mut degrees = Vec::with_capacity(written.len());
-    for one in written {
-        match number(session, "rotate", expected, one) {
-            Some(value) if value.abs() <= 360.0 => degrees.push(value),
-            Some(value) => session.diagnostics.push(report::option_value(
-                one.span,
-                "rotate",
-                &format!("{expected}, found {}", exact(value)),
-            )),
-            None => {}
-        }
+    let mut degrees = Vec::new();
+    for one in written.elements() {
+        let is_turn = |value: f64| value.abs() <= 360.0;
+        degrees.extend(within(
+            session,
+            "rotate",
+            one,
+            "degrees between -360 and 360",
+            is_turn,
+        ));
     }
     degrees
 }
@@ -52,10 +41,7 @@ pub fn outliers(session: &mut CheckSession<'_>, written: &ast::Expr, format: For
     }
     let expected =
         format!("`{own}(\"file\")`, one file of inputs, or `shuffled(pixels)`, the test images in pieces");
-    session
-        .diagnostics
-        .push(report::option_value(written.span, "outliers", &expected));
-    None
+    session.wrong_value(written.span, "outliers", &expected)
 }
 
 /// Checks that `rotate` and `outliers = shuffled(..)` are used with images and together with `test`. Also checks that `normalise` is not
@@ -70,21 +56,16 @@ pub fn check(session: &mut CheckSession<'_>, spec: &DataSpec, span: Span) {
     ];
     if spec.normalise_channels && spec.standardise_inputs {
         let expected = "used without `standardise = inputs`, because both scale the inputs";
-        let diagnostic = report::option_value(span, "normalise", expected);
-        session.diagnostics.push(diagnostic);
+        session.report(report::option_value(span, "normalise", expected));
     }
     for (name, _) in asked.into_iter().filter(|(_, asked)| *asked) {
         if spec.format.contents() != Contents::Pair {
             let images = quoted(Format::with_contents(Contents::Pair));
             let expected = format!("used with images ({images}), not `{}`", spec.format.word());
-            session
-                .diagnostics
-                .push(report::option_value(span, name, &expected));
+            session.report(report::option_value(span, name, &expected));
         } else if spec.test == Test::None {
             let expected = "given together with `test`, because it changes test images";
-            session
-                .diagnostics
-                .push(report::option_value(span, name, expected));
+            session.report(report::option_value(span, name, expected));
         }
     }
 }

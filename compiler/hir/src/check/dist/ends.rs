@@ -4,9 +4,9 @@ use crate::check::body::{BodyKind, Checker};
 use crate::check::expr::Want;
 use crate::diagnostics::statements;
 use crate::tree::{DistItem, TypedExpr};
-use crate::types::{Elem, Ty};
+use crate::types::Ty;
 use bnnc_grammar::ast::{self, DefinitionKind, ExprKind};
-use bnnc_graph::dist::{Support, TailKind};
+use bnnc_graph::dist::TailKind;
 
 /// A property of a support that holds at one end or at both ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -84,11 +84,7 @@ pub fn definition(body: &mut Checker<'_>, line: &ast::Definition, end: EndProper
 
 fn number(body: &mut Checker<'_>, value: &ast::Expr) -> TypedExpr {
     let value = body.expr(value, Want::Any);
-    let dims = match &value.ty {
-        Ty::Tensor(_, dims) => dims.clone(),
-        _ => Vec::new(),
-    };
-    body.expect(&value, &Ty::Tensor(Elem::Real(Support::Real), dims));
+    body.expect(&value, &Ty::reals(value.ty.dims().to_vec()));
     value
 }
 

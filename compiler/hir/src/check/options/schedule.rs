@@ -1,6 +1,6 @@
 //! Reads a schedule of the learning rate: `cosine`, `steps([150, 225], 0.1)`, `warmup(5, cosine)`.
 
-use super::{called, number, word};
+use super::number;
 use crate::check::session::CheckSession;
 use crate::diagnostics::{count, infer as report, quoted};
 use bnnc_abi::manifest::{RateSchedule, ScheduleArgument, ScheduleForm, ScheduleValue};
@@ -15,19 +15,17 @@ pub(super) fn schedule(
 ) -> Option<RateSchedule> {
     let words: Vec<&str> = RateSchedule::FORMS.iter().map(|form| form.word).collect();
     let written = written.without_parentheses();
-    let (callee, args) = called(written);
-    let Some(word) = word(callee) else {
+    let (callee, args) = written.as_call();
+    let Some(word) = callee.as_name() else {
         let expected = format!("one of {}", quoted(words));
-        return wrong(session, (written.span, option), &expected);
+        return session.wrong_value(written.span, option, &expected);
     };
-    let Some(form) = RateSchedule::FORMS.iter().find(|form| *form.word == *word) else {
-        let diagnostic = report::option_word(callee.span, option, &word, &words);
-        session.diagnostics.push(diagnostic);
-        return None;
+    let Some(form) = RateSchedule::FORMS.iter().find(|form| *form.word == **word) else {
+        return session.reject(report::option_word(callee.span, option, word, &words));
     };
     if args.len() != form.arguments.len() {
         let expected = format!("`{}`, found {}", form.source(), count(args.len(), "argument"));
-        return wrong(session, (written.span, option), &expected);
+        return session.wrong_value(written.span, option, &expected);
     }
     let ordered = ordered(session, (written.span, option), form, args)?;
     let arguments = form.arguments.iter().zip(ordered);
@@ -61,11 +59,8 @@ fn ordered<'a>(
     let ordered: Option<Vec<&ast::Expr>> = arguments.map(|(at, (name, _))| value(at, name)).collect();
     ordered.or_else(|| {
         let names = quoted(form.arguments.iter().map(|(name, _)| *name));
-        wrong(
-            session,
-            place,
-            &format!("`{}` with the arguments {names}", form.word),
-        )
+        let expected = format!("`{}` with the arguments {names}", form.word);
+        session.wrong_value(place.0, place.1, &expected)
     })
 }
 
@@ -79,12 +74,11 @@ fn argument(
     if kind == ScheduleArgument::Schedule {
         return schedule(session, option, written).map(ScheduleValue::Schedule);
     }
-    let elements = match &*written.without_parentheses().kind {
-        ast::ExprKind::List(elements) if kind == ScheduleArgument::Times => elements.as_slice(),
-        _ if kind == ScheduleArgument::Times => {
-            return wrong(session, (written.span, option), expected);
-        }
-        _ => std::slice::from_ref(written),
+    let is_list = matches!(&*written.without_parentheses().kind, ast::ExprKind::List(_));
+    let elements = match (kind == ScheduleArgument::Times, is_list) {
+        (true, true) => written.elements(),
+        (true, false) => return session.wrong_value(written.span, option, expected),
+        (false, _) => std::slice::from_ref(written),
     };
     let numbers = elements
         .iter()
@@ -92,19 +86,11 @@ fn argument(
     let numbers: Vec<Option<f64>> = numbers.collect();
     let numbers = numbers.into_iter().collect::<Option<Vec<f64>>>()?;
     if !kind.allows(&numbers) {
-        return wrong(session, (written.span, option), expected);
+        return session.wrong_value(written.span, option, expected);
     }
     match (kind, &numbers[..]) {
         (ScheduleArgument::Times, _) => Some(ScheduleValue::Numbers(numbers)),
         (_, &[number]) => Some(ScheduleValue::Number(number)),
         _ => None,
     }
-}
-
-/// Reports a value of the option that is not as expected.
-fn wrong<T>(session: &mut CheckSession<'_>, (span, option): (Span, &str), expected: &str) -> Option<T> {
-    session
-        .diagnostics
-        .push(report::option_value(span, option, expected));
-    None
 }

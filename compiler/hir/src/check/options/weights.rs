@@ -1,15 +1,13 @@
 //! Checks the value that selects the random weights: `all`, `last_layer`, names, or `subnetwork(size, by =
 //! score)`.
 
-use super::{infer, number, word};
+use super::{infer, names, number};
 use crate::check::names::Def;
-use crate::check::posterior::path_text;
 use crate::check::session::CheckSession;
 use crate::diagnostics::infer as report;
 use crate::tree::SettingValue;
 use bnnc_abi::method::OptionDef;
 use bnnc_grammar::ast;
-use std::sync::Arc;
 
 const EXPECTED: &str = "`all`, `last_layer`, names in brackets, or `subnetwork(size, by = score)`";
 
@@ -24,21 +22,16 @@ pub(super) fn weights(
             return Some(SettingValue::Word(name.clone()));
         }
         ast::ExprKind::List(elements) if !elements.is_empty() => {
-            let names = elements
-                .iter()
-                .map(|element| path_text(session, element).map(Arc::from));
-            if let Some(names) = names.collect::<Option<Vec<_>>>() {
+            if let Some(names) = names(session, written) {
                 return Some(SettingValue::Names(names));
             }
         }
-        ast::ExprKind::Call(callee, args) if word(callee).as_deref() == Some("subnetwork") => {
+        ast::ExprKind::Call(callee, args) if callee.as_name().is_some_and(|word| &**word == "subnetwork") => {
             return subnetwork(session, (def, own), scores, (written, args));
         }
         _ => {}
     }
-    let diagnostic = report::option_value(written.span, def.name, EXPECTED);
-    session.diagnostics.push(diagnostic);
-    None
+    session.wrong_value(written.span, def.name, EXPECTED)
 }
 
 fn subnetwork(
@@ -48,22 +41,14 @@ fn subnetwork(
     (written, args): (&ast::Expr, &[ast::Arg]),
 ) -> Option<SettingValue> {
     let wrong = |session: &mut CheckSession<'_>, expected: &str| {
-        let diagnostic = report::option_value(written.span, def.name, expected);
-        session.diagnostics.push(diagnostic);
-        None
+        session.wrong_value(written.span, def.name, expected)
     };
     let named = |arg: &&ast::Arg| arg.name.as_ref().is_some_and(|name| &*name.name == "by");
     let (by, rest): (Vec<&ast::Arg>, Vec<&ast::Arg>) = args.iter().partition(named);
-    let ([size_written], [] | [_]) = (rest.as_slice(), by.as_slice()) else {
+    let is_size = |arg: &ast::Arg| arg.name.as_ref().is_none_or(|name| &*name.name == "size");
+    let ([size_written], [] | [_], true) = (&rest[..], &by[..], rest.iter().all(|arg| is_size(arg))) else {
         return wrong(session, "`subnetwork(size, by = score)`");
     };
-    if size_written
-        .name
-        .as_ref()
-        .is_some_and(|name| &*name.name != "size")
-    {
-        return wrong(session, "`subnetwork(size, by = score)`");
-    }
     let expected = "a whole number of weights, or a fraction of them below 1";
     let size = number(session, def.name, expected, &size_written.value)?;
     // A user who writes fractions may write 1.0 to select all weights. The size 1, however, selects
@@ -85,22 +70,21 @@ fn subnetwork(
     let Some(by) = by.first() else {
         return Some(SettingValue::Subnetwork(size, "diagonal".into(), None));
     };
-    let Some(score) = word(&by.value) else {
+    let Some(score) = by.value.as_name() else {
         return wrong(session, "the name of a score after `by =`");
     };
-    if scores.contains(&&*score) {
-        return Some(SettingValue::Subnetwork(size, score, None));
+    if scores.contains(&&**score) {
+        return Some(SettingValue::Subnetwork(size, score.clone(), None));
     }
-    if session.find(&score).is_none() {
+    if session.find(score).is_none() {
         let infers = session.names.all(|def| matches!(def, Def::Infer(_)));
         let earlier = infers.into_iter().filter(|infer| *infer != own);
         let names: Vec<&str> = scores.iter().copied().chain(earlier).collect();
-        let diagnostic = report::option_word(by.value.span, "by", &score, &names);
-        session.diagnostics.push(diagnostic);
-        return None;
+        let diagnostic = report::option_word(by.value.span, "by", score, &names);
+        return session.reject(diagnostic);
     }
     match infer(session, def.name, &by.value)? {
-        SettingValue::Infer(id) => Some(SettingValue::Subnetwork(size, score, Some(id))),
+        SettingValue::Infer(id) => Some(SettingValue::Subnetwork(size, score.clone(), Some(id))),
         _ => None,
     }
 }
