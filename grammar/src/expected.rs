@@ -1,90 +1,6 @@
 //! Turns the set of tokens that the parser could have accepted into a few plain words.
 
-/// The role of a terminal in a message about expected tokens.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TerminalRole {
-    /// The terminal begins an item.
-    Item,
-    /// The terminal begins a statement, and does not have another role.
-    Statement,
-    /// The terminal is a name, or a keyword that may serve as a name.
-    Name,
-    /// The terminal is a complete value, or a token that only begins a value.
-    Value,
-    /// The terminal continues an expression. Some terminals with this role (`(`, `[`, `-`, `!`) may also begin an expression.
-    Operator,
-    /// The terminal has its own phrase in the table.
-    Mark,
-}
-
-/// Every terminal of the grammar, with its role, and with the phrase that is used when the terminal is the expected token.
-pub static TABLE: &[(&str, TerminalRole, &str)] = &[
-    ("use", TerminalRole::Item, "an item such as `model` or `data`"),
-    ("const", TerminalRole::Item, "an item such as `model` or `data`"),
-    ("fn", TerminalRole::Item, "an item such as `model` or `data`"),
-    ("layer", TerminalRole::Item, "an item such as `model` or `data`"),
-    ("dist", TerminalRole::Item, "a type"),
-    (
-        "optimiser",
-        TerminalRole::Item,
-        "an item such as `model` or `data`",
-    ),
-    ("data", TerminalRole::Item, "an item such as `model` or `data`"),
-    ("model", TerminalRole::Item, "an item such as `model` or `data`"),
-    (
-        "posterior",
-        TerminalRole::Item,
-        "an item such as `model` or `data`",
-    ),
-    ("infer", TerminalRole::Item, "an item such as `model` or `data`"),
-    ("compare", TerminalRole::Item, "an item such as `model` or `data`"),
-    ("for", TerminalRole::Mark, "`for`"),
-    ("in", TerminalRole::Mark, "`in`"),
-    ("if", TerminalRole::Value, "`if`"),
-    ("else", TerminalRole::Mark, "`else`"),
-    ("return", TerminalRole::Statement, "a statement"),
-    ("true", TerminalRole::Value, "a value"),
-    ("false", TerminalRole::Value, "a value"),
-    ("local", TerminalRole::Name, "a name"),
-    ("state", TerminalRole::Name, "a name"),
-    ("next", TerminalRole::Name, "a name"),
-    ("by", TerminalRole::Name, "`by`"),
-    ("of", TerminalRole::Name, "`of`"),
-    ("on", TerminalRole::Name, "`on`"),
-    ("(", TerminalRole::Operator, "`(`"),
-    (")", TerminalRole::Mark, "`)`"),
-    ("[", TerminalRole::Operator, "`[`"),
-    ("]", TerminalRole::Mark, "`]`"),
-    ("{", TerminalRole::Mark, "`{`"),
-    ("}", TerminalRole::Mark, "`}`"),
-    (",", TerminalRole::Mark, "`,`"),
-    (":", TerminalRole::Mark, "`:`"),
-    ("::", TerminalRole::Mark, "`::`"),
-    ("=", TerminalRole::Mark, "`=`"),
-    ("~", TerminalRole::Mark, "`~`"),
-    ("->", TerminalRole::Mark, "`->`"),
-    ("..", TerminalRole::Mark, "`..`"),
-    (".", TerminalRole::Operator, "`.`"),
-    ("*", TerminalRole::Operator, "`*`"),
-    ("+", TerminalRole::Operator, "an operator"),
-    ("-", TerminalRole::Operator, "an operator"),
-    ("/", TerminalRole::Operator, "an operator"),
-    ("@", TerminalRole::Operator, "an operator"),
-    ("^", TerminalRole::Operator, "an operator"),
-    ("<", TerminalRole::Operator, "an operator"),
-    ("<=", TerminalRole::Operator, "an operator"),
-    (">", TerminalRole::Operator, "an operator"),
-    (">=", TerminalRole::Operator, "an operator"),
-    ("==", TerminalRole::Operator, "an operator"),
-    ("!=", TerminalRole::Operator, "an operator"),
-    ("&&", TerminalRole::Operator, "an operator"),
-    ("||", TerminalRole::Operator, "an operator"),
-    ("!", TerminalRole::Operator, "an operator"),
-    ("name", TerminalRole::Name, "a name"),
-    ("int", TerminalRole::Value, "a number"),
-    ("real", TerminalRole::Value, "a number"),
-    ("text", TerminalRole::Value, "a text"),
-];
+use crate::token::{TERMINALS, TerminalRole};
 
 /// The set of terminals that the parser could have accepted.
 pub struct Expected<'e>(pub &'e [String]);
@@ -148,7 +64,7 @@ impl Expected<'_> {
     }
 
     fn of_role(&self, wanted: TerminalRole) -> impl Iterator<Item = &'static str> {
-        let rows = TABLE
+        let rows = TERMINALS
             .iter()
             .filter(move |(terminal, role, _)| *role == wanted && self.has(terminal));
         rows.filter(|(terminal, ..)| !self.goes_without_saying(terminal))

@@ -32,21 +32,6 @@ static TABLE: &[(&[Part], &str)] = &[
     (&[Part::Word("int"), Part::Name], NAME_FIRST),
 ];
 
-/// The keywords that begin items.
-const ITEMS: &[&str] = &[
-    "use",
-    "const",
-    "fn",
-    "layer",
-    "dist",
-    "optimiser",
-    "data",
-    "model",
-    "posterior",
-    "infer",
-    "compare",
-];
-
 /// Returns advice for a line with an error. `line` contains the tokens of the line, up to and including the token after the error. `is_item` is true
 /// if the line could begin an item.
 pub fn advice(line: &[Spanned<'_>], is_item: bool) -> Option<String> {
@@ -65,7 +50,8 @@ pub fn advice(line: &[Spanned<'_>], is_item: bool) -> Option<String> {
     }
     match line {
         [(_, Token::Name(first), _), (_, Token::Name(_), _), ..] if is_item => {
-            nearest(first, ITEMS.iter().copied()).map(|item| format!("did you mean `{item}`?"))
+            let items = Token::FIXED.iter().filter(|token| token.begins_item());
+            nearest(first, items.map(Token::terminal)).map(|item| format!("did you mean `{item}`?"))
         }
         _ => None,
     }

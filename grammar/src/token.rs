@@ -64,8 +64,36 @@ fn wrong<'s>(fault: LexicalError) -> Result<&'s str, LexicalError> {
     Err(fault)
 }
 
+/// The role of a terminal in a message about expected tokens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TerminalRole {
+    /// The terminal begins an item.
+    Item,
+    /// The terminal begins a statement, and does not have another role.
+    Statement,
+    /// The terminal is a name, or a keyword that may serve as a name.
+    Name,
+    /// The terminal is a complete value, or a token that only begins a value.
+    Value,
+    /// The terminal continues an expression. Some terminals with this role (`(`, `[`, `-`, `!`) may also begin an expression.
+    Operator,
+    /// The terminal has its own phrase.
+    Mark,
+}
+
+/// Returns the phrase for a terminal. Without a phrase of its own, this is the spelling in backquotes.
+macro_rules! phrase {
+    ($spelling:literal) => {
+        concat!("`", $spelling, "`")
+    };
+    ($spelling:literal, $phrase:literal) => {
+        $phrase
+    };
+}
+
+/// Declares the tokens with a fixed spelling: the role of each token, and its phrase in messages about expected tokens.
 macro_rules! tokens {
-    ($($(#[$attribute:meta])* $variant:ident $spelling:tt,)*) => {
+    ($($(#[$attribute:meta])* $variant:ident $spelling:literal $role:ident $($phrase:literal)?,)*) => {
         /// A token. The text of a number is kept until a node is built. A string is stored without its quotes.
         #[derive(Logos, Clone, Copy, Debug, PartialEq)]
         #[logos(error = LexicalError, extras = Vec<Range<usize>>)]
@@ -103,7 +131,7 @@ macro_rules! tokens {
         }
 
         impl Token<'_> {
-            /// Returns the name of the terminal in the grammar and in the table of expectations: the spelling of the token, or its class.
+            /// Returns the name of the terminal in the grammar and in [`TERMINALS`]: the spelling of the token, or its class.
             pub fn terminal(&self) -> &'static str {
                 match self {
                     $(Token::$variant => $spelling,)*
@@ -115,68 +143,77 @@ macro_rules! tokens {
                 }
             }
         }
+
+        /// Every terminal of the grammar, with its role, and with the phrase that is used when the terminal is the expected token.
+        pub static TERMINALS: &[(&str, TerminalRole, &str)] = &[
+            $(($spelling, TerminalRole::$role, phrase!($spelling $(, $phrase)?)),)*
+            ("name", TerminalRole::Name, "a name"),
+            ("int", TerminalRole::Value, "a number"),
+            ("real", TerminalRole::Value, "a number"),
+            ("text", TerminalRole::Value, "a text"),
+        ];
     };
 }
 
 tokens! {
-    Use "use",
-    Const "const",
-    Fn "fn",
-    Layer "layer",
-    Dist "dist",
-    Optimiser "optimiser",
-    Data "data",
-    Model "model",
-    Posterior "posterior",
-    Infer "infer",
-    Compare "compare",
-    For "for",
-    In "in",
-    If "if",
-    Else "else",
-    Return "return",
-    True "true",
-    False "false",
-    Local "local",
-    State "state",
-    Next "next",
-    By "by",
-    Of "of",
-    On "on",
-    OpenParen "(",
-    CloseParen ")",
-    OpenBracket "[",
-    CloseBracket "]",
-    OpenBrace "{",
-    CloseBrace "}",
+    Use "use" Item "an item such as `model` or `data`",
+    Const "const" Item "an item such as `model` or `data`",
+    Fn "fn" Item "an item such as `model` or `data`",
+    Layer "layer" Item "an item such as `model` or `data`",
+    Dist "dist" Item "a type",
+    Optimiser "optimiser" Item "an item such as `model` or `data`",
+    Data "data" Item "an item such as `model` or `data`",
+    Model "model" Item "an item such as `model` or `data`",
+    Posterior "posterior" Item "an item such as `model` or `data`",
+    Infer "infer" Item "an item such as `model` or `data`",
+    Compare "compare" Item "an item such as `model` or `data`",
+    For "for" Mark,
+    In "in" Mark,
+    If "if" Value,
+    Else "else" Mark,
+    Return "return" Statement "a statement",
+    True "true" Value "a value",
+    False "false" Value "a value",
+    Local "local" Name "a name",
+    State "state" Name "a name",
+    Next "next" Name "a name",
+    By "by" Name,
+    Of "of" Name,
+    On "on" Name,
+    OpenParen "(" Operator,
+    CloseParen ")" Mark,
+    OpenBracket "[" Operator,
+    CloseBracket "]" Mark,
+    OpenBrace "{" Mark,
+    CloseBrace "}" Mark,
     #[token(";", |_| noise(LexicalError::Semicolon))]
-    Comma ",",
-    Colon ":",
-    ColonColon "::",
+    Comma "," Mark,
+    Colon ":" Mark,
+    ColonColon "::" Mark,
     #[token(":=", |_| foreign(Token::Equals))]
-    Equals "=",
-    Tilde "~",
-    Arrow "->",
-    DotDot "..",
-    Dot ".",
-    Star "*",
-    Plus "+",
-    Minus "-",
-    Slash "/",
-    At "@",
+    Equals "=" Mark,
+    Tilde "~" Mark,
+    Arrow "->" Mark,
+    DotDot ".." Mark,
+    Dot "." Operator,
+    Star "*" Operator,
+    Plus "+" Operator "an operator",
+    Minus "-" Operator "an operator",
+    Slash "/" Operator "an operator",
+    At "@" Operator "an operator",
     #[token("**", |_| foreign(Token::Caret))]
-    Caret "^",
-    Less "<",
-    LessEqual "<=",
-    Greater ">",
-    GreaterEqual ">=",
-    EqualEqual "==",
-    NotEqual "!=",
+    Caret "^" Operator "an operator",
+    Less "<" Operator "an operator",
+    LessEqual "<=" Operator "an operator",
+    Greater ">" Operator "an operator",
+    GreaterEqual ">=" Operator "an operator",
+    EqualEqual "==" Operator "an operator",
+    NotEqual "!=" Operator "an operator",
     #[token("&", |_| foreign(Token::AndAnd))]
-    AndAnd "&&",
+    AndAnd "&&" Operator "an operator",
     #[token("|", |_| foreign(Token::OrOr))]
-    OrOr "||",
-    Not "!",
+    OrOr "||" Operator "an operator",
+    Not "!" Operator "an operator",
 }
 
 impl fmt::Display for Token<'_> {

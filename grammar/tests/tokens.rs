@@ -1,9 +1,9 @@
 //! Every token can be read back from its spelling, occurs in the grammar, and has a phrase for messages.
 
 use bnnc_base::source::SourceMap;
-use bnnc_grammar::expected::{Expected, TABLE};
+use bnnc_grammar::expected::Expected;
 use bnnc_grammar::lexer;
-use bnnc_grammar::token::Token;
+use bnnc_grammar::token::{TERMINALS, Token};
 
 const WITH_TEXT: [Token<'static>; 4] = [
     Token::Name("sigma_1"),
@@ -29,7 +29,7 @@ fn every_token_has_a_phrase_and_occurs_in_the_grammar() {
     for token in Token::FIXED.iter().chain(&WITH_TEXT) {
         let terminal = token.terminal();
         assert_eq!(
-            TABLE.iter().filter(|(name, ..)| *name == terminal).count(),
+            TERMINALS.iter().filter(|(name, ..)| *name == terminal).count(),
             1,
             "{terminal}"
         );
@@ -40,12 +40,12 @@ fn every_token_has_a_phrase_and_occurs_in_the_grammar() {
         let alone = [format!("\"{terminal}\"")];
         assert_ne!(Expected(&alone).phrase(), "nothing more", "{terminal}");
     }
-    assert_eq!(TABLE.len(), Token::FIXED.len() + WITH_TEXT.len());
+    assert_eq!(TERMINALS.len(), Token::FIXED.len() + WITH_TEXT.len());
 }
 
 #[test]
 fn no_phrase_is_a_list_of_tokens() {
-    let everything: Vec<String> = TABLE.iter().map(|(name, ..)| format!("\"{name}\"")).collect();
+    let everything: Vec<String> = TERMINALS.iter().map(|(name, ..)| format!("\"{name}\"")).collect();
     let phrase = Expected(&everything).phrase();
     assert!(phrase.matches('`').count() <= 6, "{phrase}");
 }
