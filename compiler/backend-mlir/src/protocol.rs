@@ -13,30 +13,14 @@ pub const MISUNDERSTOOD: i32 = 2;
 /// bytes, with the lowest byte first.
 pub const HEADER: &[u8] = b"bnnc-mlir-worker 1\n";
 
-/// The form into which a module is lowered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CodeTarget {
-    /// A relocatable object for the host processor. The code uses all extensions of this processor.
-    Object,
-    /// The assembly of a GPU module. The text of the module contains the name of the GPU.
-    Ptx,
-}
-
-impl CodeTarget {
-    /// Every target.
-    pub const ALL: [CodeTarget; 2] = [CodeTarget::Object, CodeTarget::Ptx];
-
-    /// Returns the name of the target in the worker's arguments.
-    pub fn name(self) -> &'static str {
-        match self {
-            CodeTarget::Object => "object",
-            CodeTarget::Ptx => "ptx",
-        }
-    }
-
-    /// Returns the target with this name.
-    pub fn from_name(name: &str) -> Option<CodeTarget> {
-        CodeTarget::ALL.into_iter().find(|target| target.name() == name)
+bnnc_base::named! {
+    /// The form into which a module is lowered.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum CodeTarget {
+        /// A relocatable object for the host processor. The code uses all extensions of this processor.
+        Object = "object",
+        /// The assembly of a GPU module. The text of the module contains the name of the GPU.
+        Ptx = "ptx",
     }
 }
 

@@ -52,40 +52,24 @@ pub struct Question {
     pub seed: u64,
 }
 
-/// A way to compute a divergence. Each way corresponds to options of `vi`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
-    /// The way that the compiler chooses.
-    Best,
-    /// The mean of the log density ratio over draws.
-    Direct,
-    /// The factorised Monte Carlo estimate. The averages over noise are computed from draws of the
-    /// noise.
-    Sums,
-    /// The factorised Monte Carlo estimate. If the distribution of an average over noise is known,
-    /// the average is drawn directly from this distribution.
-    Law,
+bnnc_base::named! {
+    /// A way to compute a divergence. Each way corresponds to options of `vi`.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Way {
+        /// The way that the compiler chooses.
+        Best = "best",
+        /// The mean of the log density ratio over draws.
+        Direct = "direct",
+        /// The factorised Monte Carlo estimate. The averages over noise are computed from draws of the
+        /// noise.
+        Sums = "sums",
+        /// The factorised Monte Carlo estimate. If the distribution of an average over noise is known,
+        /// the average is drawn directly from this distribution.
+        Law = "law",
+    }
 }
 
 impl Way {
-    /// Every way to compute a divergence.
-    pub const ALL: [Way; 4] = [Way::Best, Way::Direct, Way::Sums, Way::Law];
-
-    /// Returns the name of this way.
-    pub fn name(self) -> &'static str {
-        match self {
-            Way::Best => "best",
-            Way::Direct => "direct",
-            Way::Sums => "sums",
-            Way::Law => "law",
-        }
-    }
-
-    /// Returns the way with this name.
-    pub fn from_name(name: &str) -> Option<Way> {
-        Way::ALL.into_iter().find(|way| way.name() == name)
-    }
-
     /// Returns the `vi` options that choose this method.
     fn options(self) -> &'static str {
         match self {

@@ -43,39 +43,23 @@ pub enum MeasureKind {
     Point,
 }
 
-/// The decay of a density at one end of its range. At an infinite end, `t` is the distance of a
-/// value from zero. At a finite end, `t` is the inverse of the distance of a value from the end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TailKind {
-    /// The probability beyond `t` decays like `t ^ -index`.
-    Power,
-    /// The log density decays like minus the square of `log t`.
-    LogNormal,
-    /// The log density decays like `-(rate t) ^ order`.
-    Exponential,
-    /// The log density decays like `-exp(rate t)`.
-    DoubleExponential,
+bnnc_base::named! {
+    /// The decay of a density at one end of its range. At an infinite end, `t` is the distance of a
+    /// value from zero. At a finite end, `t` is the inverse of the distance of a value from the end.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum TailKind {
+        /// The probability beyond `t` decays like `t ^ -index`.
+        Power = "power",
+        /// The log density decays like minus the square of `log t`.
+        LogNormal = "log_normal",
+        /// The log density decays like `-(rate t) ^ order`.
+        Exponential = "exponential",
+        /// The log density decays like `-exp(rate t)`.
+        DoubleExponential = "double_exponential",
+    }
 }
 
 impl TailKind {
-    /// Every kind of decay.
-    pub const ALL: [TailKind; 4] = [
-        TailKind::Power,
-        TailKind::LogNormal,
-        TailKind::Exponential,
-        TailKind::DoubleExponential,
-    ];
-
-    /// Returns the name that declarations of distributions use.
-    pub fn name(self) -> &'static str {
-        match self {
-            TailKind::Power => "power",
-            TailKind::LogNormal => "log_normal",
-            TailKind::Exponential => "exponential",
-            TailKind::DoubleExponential => "double_exponential",
-        }
-    }
-
     /// Returns the names of the numbers that describe this kind of decay, such as `rate`.
     pub fn numbers(self) -> &'static [&'static str] {
         match self {

@@ -9,6 +9,7 @@ pub mod diagnostic;
 pub mod diagnostics;
 pub mod dtype;
 pub mod fault;
+pub mod named;
 pub mod nearest;
 pub mod number;
 pub mod render;

@@ -4,49 +4,22 @@
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// A size that is known only when a run starts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub enum Symbol {
-    /// The number of rows in the current step.
-    Batch,
-    /// The number of weight samples, of posterior draws, or of chains in lockstep.
-    Draws,
-    /// The number of all training rows.
-    Examples,
-    /// The number of Monte Carlo draws for a KL divergence without a closed form.
-    KlDraws,
-    /// The number of cotangents or tangents that a program propagates together.
-    Columns,
-    /// The number of weights of a subnetwork.
-    Selected,
-}
-
-impl Symbol {
-    /// All symbols, in the order of their declaration.
-    pub const ALL: [Symbol; 6] = [
-        Symbol::Batch,
-        Symbol::Draws,
-        Symbol::Examples,
-        Symbol::KlDraws,
-        Symbol::Columns,
-        Symbol::Selected,
-    ];
-
-    /// Returns the name of the symbol in texts of the intermediate representation.
-    pub fn name(self) -> &'static str {
-        match self {
-            Symbol::Batch => "batch",
-            Symbol::Draws => "draws",
-            Symbol::Examples => "examples",
-            Symbol::KlDraws => "kl_draws",
-            Symbol::Columns => "columns",
-            Symbol::Selected => "selected",
-        }
-    }
-
-    /// Returns the symbol with this name, or `None` if no symbol has it.
-    pub fn from_name(name: &str) -> Option<Symbol> {
-        Symbol::ALL.into_iter().find(|symbol| symbol.name() == name)
+crate::named! {
+    /// A size that is known only when a run starts.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+    pub enum Symbol {
+        /// The number of rows in the current step.
+        Batch = "batch",
+        /// The number of weight samples, of posterior draws, or of chains in lockstep.
+        Draws = "draws",
+        /// The number of all training rows.
+        Examples = "examples",
+        /// The number of Monte Carlo draws for a KL divergence without a closed form.
+        KlDraws = "kl_draws",
+        /// The number of cotangents or tangents that a program propagates together.
+        Columns = "columns",
+        /// The number of weights of a subnetwork.
+        Selected = "selected",
     }
 }
 

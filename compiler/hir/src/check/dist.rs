@@ -60,8 +60,7 @@ pub fn check(session: &mut CheckSession<'_>, id: DistId, item: &DistDecl, librar
     let mut seen: HashMap<Defined, Span> = HashMap::new();
     for line in &item.body {
         let is_definition = matches!(line.kind, DefinitionKind::Value | DefinitionKind::Function(_));
-        let defined = Defined::all().find(|known| is_definition && known.name() == &*line.name.name);
-        let Some(defined) = defined else {
+        let Some(defined) = Defined::from_name(&line.name.name).filter(|_| is_definition) else {
             body.report(statements::unknown_definition(
                 line.name.span,
                 "a distribution",

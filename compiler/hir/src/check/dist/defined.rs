@@ -3,31 +3,18 @@
 use super::ends::EndProperty;
 use crate::parts::DistributionPart;
 
-/// A flag: a definition whose value must be `true`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Flag {
-    /// The distribution is joint within each tensor but independent across tensors.
-    PerTensor,
-    /// The entire probability mass is at the value of `draw`.
-    Point,
-    /// The density has an infinite integral.
-    Improper,
-    /// The distribution is a mixture of the distributions among its parameters.
-    Mixture,
-}
-
-impl Flag {
-    /// Every flag.
-    pub(super) const ALL: [Flag; 4] = [Flag::PerTensor, Flag::Point, Flag::Improper, Flag::Mixture];
-
-    /// Returns the declared name.
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Flag::PerTensor => "per_tensor",
-            Flag::Point => "point",
-            Flag::Improper => "improper",
-            Flag::Mixture => "mixture",
-        }
+bnnc_base::named! {
+    /// A flag: a definition whose value must be `true`.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub(super) enum Flag {
+        /// The distribution is joint within each tensor but independent across tensors.
+        PerTensor = "per_tensor",
+        /// The entire probability mass is at the value of `draw`.
+        Point = "point",
+        /// The density has an infinite integral.
+        Improper = "improper",
+        /// The distribution is a mixture of the distributions among its parameters.
+        Mixture = "mixture",
     }
 }
 
@@ -45,6 +32,13 @@ impl Defined {
         let parts = DistributionPart::all().map(Defined::Part);
         let ends = EndProperty::ALL.into_iter().map(Defined::End);
         parts.chain(Flag::ALL.into_iter().map(Defined::Flag)).chain(ends)
+    }
+
+    /// Returns the subject that a definition with this name declares.
+    pub(super) fn from_name(name: &str) -> Option<Defined> {
+        let part = DistributionPart::named(name).map(Defined::Part);
+        part.or_else(|| Flag::from_name(name).map(Defined::Flag))
+            .or_else(|| EndProperty::from_name(name).map(Defined::End))
     }
 
     /// Returns the declared name.

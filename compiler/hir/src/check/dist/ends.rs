@@ -8,40 +8,20 @@ use crate::types::Ty;
 use bnnc_grammar::ast::{self, DefinitionKind, ExprKind};
 use bnnc_graph::dist::TailKind;
 
-/// A property of a support that holds at one end or at both ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum EndProperty {
-    /// The lower end of the support, if a parameter determines it.
-    Lowest,
-    /// The upper end of the support, if a parameter determines it.
-    Highest,
-    /// The decay of the density at both ends.
-    Tails,
-    /// The decay of the density at the lower end.
-    LowTail,
-    /// The decay of the density at the upper end.
-    HighTail,
-}
-
-impl EndProperty {
-    /// Every property.
-    pub const ALL: [EndProperty; 5] = [
-        EndProperty::Lowest,
-        EndProperty::Highest,
-        EndProperty::Tails,
-        EndProperty::LowTail,
-        EndProperty::HighTail,
-    ];
-
-    /// Returns the declared name.
-    pub fn name(self) -> &'static str {
-        match self {
-            EndProperty::Lowest => "lowest",
-            EndProperty::Highest => "highest",
-            EndProperty::Tails => "tails",
-            EndProperty::LowTail => "low_tail",
-            EndProperty::HighTail => "high_tail",
-        }
+bnnc_base::named! {
+    /// A property of a support that holds at one end or at both ends.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum EndProperty {
+        /// The lower end of the support, if a parameter determines it.
+        Lowest = "lowest",
+        /// The upper end of the support, if a parameter determines it.
+        Highest = "highest",
+        /// The decay of the density at both ends.
+        Tails = "tails",
+        /// The decay of the density at the lower end.
+        LowTail = "low_tail",
+        /// The decay of the density at the upper end.
+        HighTail = "high_tail",
     }
 }
 
@@ -70,7 +50,7 @@ pub fn definition(body: &mut Checker<'_>, line: &ast::Definition, end: EndProper
         },
         _ => return body.report(form().help(help())),
     };
-    let Some(kind) = TailKind::ALL.into_iter().find(|kind| kind.name() == &**word) else {
+    let Some(kind) = TailKind::from_name(word) else {
         return body.report(form().help(help()));
     };
     if given.len() != kind.numbers().len() || given.iter().any(|arg| arg.name.is_some()) {
