@@ -29,6 +29,11 @@ impl Display {
         terminal::show(diagnostics, sources, (self.json, render::text))
     }
 
+    /// Shows a diagnostic that is not about a place in a program, and returns the exit status.
+    pub fn alone(self, diagnostic: &Diagnostic) -> u8 {
+        self.show(std::slice::from_ref(diagnostic), &SourceMap::default())
+    }
+
     /// Shows the reason why a compilation failed, and returns the exit status.
     pub fn failure(self, failure: &CompileFailure, sources: &SourceMap) -> u8 {
         match failure {
@@ -38,21 +43,20 @@ impl Display {
     }
 }
 
-/// Returns the options of a compilation from the arguments of the command line.
-pub fn options(compile: &Compile) -> Result<CompileOptions, Vec<Diagnostic>> {
-    let precision = compile.precision.as_deref().map(|name| {
-        if name == "f64" {
-            Precision::F64
-        } else {
-            Precision::F32
-        }
+/// Returns the options of a compilation from the arguments of the command line. The error is the exit
+/// status.
+pub fn options(compile: &Compile, display: Display) -> Result<CompileOptions, u8> {
+    let precision = compile.precision.as_deref().map(|name| match name {
+        "f64" => Precision::F64,
+        _ => Precision::F32,
     });
+    let data = settings::pairs(&compile.data).map_err(|found| display.show(&found, &SourceMap::default()))?;
     Ok(CompileOptions {
         seed: compile.seed,
         precision,
         backend: compile.backend.clone(),
         settings: compile.set.clone(),
-        data: settings::pairs(&compile.data)?,
+        data,
         only: compile.only.clone(),
         without: compile.without.clone(),
         verify: compile.verify,
@@ -89,7 +93,7 @@ pub fn read(file: &Path) -> Result<String, Box<Diagnostic>> {
 
 /// Reads, parses and checks a program, and shows its diagnostics. The error is the exit status.
 pub fn load(file: &Path, options: &CompileOptions, display: Display) -> Result<CheckedProgram, u8> {
-    let text = read(file).map_err(|diagnostic| display.show(&[*diagnostic], &SourceMap::default()))?;
+    let text = read(file).map_err(|found| display.alone(&found))?;
     load_text(file, &text, options, display)
 }
 

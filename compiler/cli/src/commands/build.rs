@@ -21,18 +21,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Runs the command.
-pub fn run(arguments: &Build) -> u8 {
-    match run_inner(arguments) {
-        Ok(()) => OK,
-        Err(status) => status,
-    }
-}
-
-fn run_inner(arguments: &Build) -> Result<(), u8> {
+pub fn run(arguments: &Build) -> Result<u8, u8> {
     let display = Display { json: false };
-    let nowhere = bnnc_base::source::SourceMap::default();
-    let show = |found: Box<Diagnostic>| display.show(&[*found], &nowhere);
-    let mut options = session::options(&arguments.compile).map_err(|found| display.show(&found, &nowhere))?;
+    let show = |found: Box<Diagnostic>| display.alone(&found);
+    let mut options = session::options(&arguments.compile, display)?;
     options.gpu = gpu(arguments).map_err(show)?;
     // The fast checks come first. Their errors then appear before the slow compilation.
     output::check(&arguments.output).map_err(show)?;
@@ -70,11 +62,11 @@ fn run_inner(arguments: &Build) -> Result<(), u8> {
         Ok(bytes) => {
             let size = bnnc_core::diagnostics::size(bytes);
             terminal::say(&format!("{}: {size}\n", arguments.output.display()));
-            Ok(())
+            Ok(OK)
         }
         Err(build::BuildFailure::Diagnostic(found)) => Err(show(found)),
         Err(build::BuildFailure::Fault(fault)) => Err(terminal::fault_status(&fault, &|found| {
-            display.show(found, &nowhere)
+            display.show(found, &program.sources)
         })),
     }
 }

@@ -18,26 +18,18 @@ use serde_json::json;
 use std::collections::HashMap;
 
 /// Runs the command.
-pub fn run(arguments: &CheckArguments) -> u8 {
-    match run_inner(arguments) {
-        Ok(()) => OK,
-        Err(status) => status,
-    }
-}
-
-fn run_inner(arguments: &CheckArguments) -> Result<(), u8> {
+pub fn run(arguments: &CheckArguments) -> Result<u8, u8> {
     let display = Display { json: arguments.json };
-    let nowhere = bnnc_base::source::SourceMap::default();
-    let options = session::options(&arguments.compile).map_err(|found| display.show(&found, &nowhere))?;
+    let options = session::options(&arguments.compile, display)?;
     let limit = arguments.max_memory.as_deref().map(settings::bytes).transpose();
-    let limit = limit.map_err(|diagnostic| display.show(&[*diagnostic], &nowhere))?;
+    let limit = limit.map_err(|found| display.alone(&found))?;
     let clock = std::time::Instant::now();
     let program = session::load(&arguments.file, &options, display)?;
     let checked = clock.elapsed().as_secs_f64();
     if program.module.infers.is_empty() {
         // Only inference blocks have a cost. For a program without inference blocks, the report
         // ends here.
-        return Ok(());
+        return Ok(OK);
     }
     let sources = session::sources(&program, &options, limit, display)?;
     let schemas = session::schemas_of(&sources);
@@ -76,7 +68,7 @@ fn run_inner(arguments: &CheckArguments) -> Result<(), u8> {
             }
         }
     }
-    if status == OK { Ok(()) } else { Err(status) }
+    Ok(status)
 }
 
 fn cost_json(manifest: &Manifest, infer: &InferenceBlock) -> serde_json::Value {

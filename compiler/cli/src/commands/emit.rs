@@ -2,7 +2,6 @@
 
 use crate::arguments::Emit;
 use crate::session::{self, Display};
-use bnnc_base::source::SourceMap;
 use bnnc_command::terminal::{self, OK};
 use bnnc_driver::diagnostics;
 use bnnc_driver::emit::{emit, load, syntactic};
@@ -11,27 +10,21 @@ use bnnc_driver::program;
 use bnnc_driver::stage::Stage;
 
 /// Runs the command.
-pub fn run(arguments: &Emit) -> u8 {
-    match run_inner(arguments) {
-        Ok(text) => {
-            terminal::say(&text);
-            OK
-        }
-        Err(status) => status,
-    }
+pub fn run(arguments: &Emit) -> Result<u8, u8> {
+    terminal::say(&text(arguments)?);
+    Ok(OK)
 }
 
-fn run_inner(arguments: &Emit) -> Result<String, u8> {
+fn text(arguments: &Emit) -> Result<String, u8> {
     let display = Display { json: false };
-    let nowhere = SourceMap::default();
     let Some(stage) = Stage::from_name(&arguments.stage) else {
         let names = Stage::ALL.map(Stage::name).join(", ");
         let diagnostic = diagnostics::no_stage(&arguments.stage).note(format!("the stages are {names}"));
-        return Err(display.show(&[diagnostic], &nowhere));
+        return Err(display.alone(&diagnostic));
     };
-    let mut options = session::options(&arguments.compile).map_err(|found| display.show(&found, &nowhere))?;
+    let mut options = session::options(&arguments.compile, display)?;
     options.gpu = chip::lookup(&arguments.gpu).unwrap_or(chip::DEFAULT);
-    let text = session::read(&arguments.file).map_err(|diagnostic| display.show(&[*diagnostic], &nowhere))?;
+    let text = session::read(&arguments.file).map_err(|found| display.alone(&found))?;
     if let Some((sources, read)) = load(&arguments.file.display().to_string(), &text) {
         let read = read.map_err(|diagnostic| display.show(&[*diagnostic], &sources))?;
         return read

@@ -3,7 +3,6 @@
 use crate::arguments::Explore;
 use crate::session::Display;
 use bnnc_base::diagnostic::Diagnostic;
-use bnnc_base::source::SourceMap;
 use bnnc_command::terminal::{self, OK};
 use bnnc_driver::diagnostics;
 use bnnc_explore::{answers::ServedAnswers, server};
@@ -29,5 +28,5 @@ pub fn run(arguments: &Explore) -> u8 {
 fn refused(port: u16, error: &std::io::Error) -> u8 {
     let text = format!("cannot serve on port {port} of 127.0.0.1: {error}");
     let diagnostic = Diagnostic::usage(&diagnostics::NO_PORT, text).help("`--port 0` uses a free port");
-    Display { json: false }.show(&[diagnostic], &SourceMap::default())
+    Display { json: false }.alone(&diagnostic)
 }

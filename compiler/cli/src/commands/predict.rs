@@ -6,7 +6,6 @@ use crate::session::{self, Display};
 use bnnc_abi::data::Schema;
 use bnnc_abi::manifest::{DataSource, InferenceBlock};
 use bnnc_base::diagnostic::Diagnostic;
-use bnnc_base::source::SourceMap;
 use bnnc_command::execute::{interrupt, stopped};
 use bnnc_command::memory;
 use bnnc_command::terminal::{self, OK};
@@ -29,20 +28,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Runs the command.
-pub fn run(arguments: &Predict) -> u8 {
-    match run_inner(arguments) {
-        Ok(()) => OK,
-        Err(status) => status,
-    }
-}
-
-fn run_inner(arguments: &Predict) -> Result<(), u8> {
+pub fn run(arguments: &Predict) -> Result<u8, u8> {
     let display = Display { json: false };
-    let nowhere = SourceMap::default();
     let interrupt = interrupt();
     let read = out::read(&arguments.run);
-    let (saved, values) = read.map_err(|diagnostic| display.show(&[diagnostic], &nowhere))?;
-    check_targets(arguments).map_err(|found| display.show(&[found], &nowhere))?;
+    let (saved, values) = read.map_err(|found| display.alone(&found))?;
+    check_targets(arguments).map_err(|found| display.alone(&found))?;
     let options = options(arguments, &saved, display)?;
     let (program, compiled) = recompiled(arguments, &saved, &options, display)?;
     let refuse = |why: &str| display.show(&[diagnostics::not_a_run(&arguments.run, why)], &program.sources);
@@ -98,13 +89,10 @@ fn run_inner(arguments: &Predict) -> Result<(), u8> {
     fitted.write_gaussian(&rows)?;
     let columns = fitted.table(rows, axes, (schema, &options))?;
     match &arguments.output {
-        Some(path) => fitted.write_table(path, &columns),
-        None => {
-            let text = bnnc_data::write::csv_text(&columns);
-            terminal::say(&text);
-            Ok(())
-        }
+        Some(path) => fitted.write_table(path, &columns)?,
+        None => terminal::say(&bnnc_data::write::csv_text(&columns)),
     }
+    Ok(OK)
 }
 
 /// An inference of a saved run, with the context for its predictions.
@@ -215,8 +203,7 @@ fn options(arguments: &Predict, saved: &SavedRun, display: Display) -> Result<Co
         // schema is not in the run folder.
         only: saved.preparations.keys().cloned().collect(),
     };
-    let options = session::options(&flags);
-    let mut options = options.map_err(|found| display.show(&found, &SourceMap::default()))?;
+    let mut options = session::options(&flags, display)?;
     options.jacobians = arguments.joint.is_some() || arguments.slopes.is_some();
     Ok(options)
 }

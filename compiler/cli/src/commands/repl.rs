@@ -8,7 +8,6 @@ mod terminal;
 
 use crate::arguments::Repl;
 use crate::session::{self, Display, all_codes};
-use bnnc_base::source::SourceMap;
 use bnnc_command::terminal::{OK, complain, is_coloured};
 use bnnc_repl::{PendingEntry, Reply, ReplyPart, Session, World};
 use host::Runs;
@@ -42,7 +41,7 @@ pub fn run(arguments: &Repl) -> u8 {
     if let Some(file) = &arguments.file {
         let text = match session::read(file) {
             Ok(text) => text,
-            Err(diagnostic) => return Display { json: false }.show(&[*diagnostic], &SourceMap::default()),
+            Err(diagnostic) => return Display { json: false }.alone(&diagnostic),
         };
         let reply = session.load(&file.display().to_string(), &text);
         print(&reply);

@@ -13,27 +13,18 @@ use bnnc_run::Sources;
 use std::path::Path;
 
 /// Runs the command.
-pub fn run(arguments: &Run) -> u8 {
-    match run_inner(arguments) {
-        Ok(status) | Err(status) => status,
-    }
-}
-
-fn run_inner(arguments: &Run) -> Result<u8, u8> {
+pub fn run(arguments: &Run) -> Result<u8, u8> {
     let display = Display {
         json: arguments.running.json,
     };
-    let nowhere = bnnc_base::source::SourceMap::default();
-    let mut options = session::options(&arguments.compile).map_err(|found| display.show(&found, &nowhere))?;
+    let mut options = session::options(&arguments.compile, display)?;
     options.trace = arguments.trace_rewrites;
     #[cfg(feature = "cuda")]
     if options.backend == backends::DEVICE {
         options.attach = Some(bnnc_cuda::attach);
     }
-    let max_memory = arguments
-        .running
-        .memory()
-        .map_err(|diagnostic| display.show(&[*diagnostic], &nowhere))?;
+    let max_memory = arguments.running.memory();
+    let max_memory = max_memory.map_err(|found| display.alone(&found))?;
     let clock = std::time::Instant::now();
     let program = session::load(&arguments.file, &options, display)?;
     let checked = clock.elapsed().as_secs_f64();

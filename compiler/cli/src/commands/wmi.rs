@@ -20,12 +20,12 @@ pub fn run(arguments: &Wmi) -> u8 {
     let problems = session::read(&arguments.file).and_then(|text| read(&file, &text));
     let problems = match problems {
         Ok(problems) => problems,
-        Err(diagnostic) => return display.show(&[*diagnostic], &SourceMap::default()),
+        Err(diagnostic) => return display.alone(&diagnostic),
     };
     let asked = arguments.max_memory.as_deref().map(settings::bytes).transpose();
     let memory = match asked {
         Ok(memory) => memory.or_else(memory::available).unwrap_or(u64::MAX),
-        Err(diagnostic) => return display.show(&[*diagnostic], &SourceMap::default()),
+        Err(diagnostic) => return display.alone(&diagnostic),
     };
     let mut faults = Vec::new();
     for problem in &problems {
