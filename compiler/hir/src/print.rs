@@ -2,9 +2,9 @@
 
 use crate::show;
 use crate::tree::{
-    DistItem, FnItem, InferItem, InferenceTarget, LayerItem, Locals, ModelItem, Module, OptimiserItem,
-    ParamBinding, PosteriorItem, PosteriorValue, SettingValue, StartValue, TypedComprehension, TypedExpr,
-    TypedExprKind, TypedIndex, TypedStmt,
+    DistItem, FnItem, InferItem, InferenceTarget, LayerItem, LocalId, Locals, ModelItem, Module,
+    OptimiserItem, ParamBinding, PosteriorItem, PosteriorValue, SettingValue, StartValue, TypedComprehension,
+    TypedExpr, TypedExprKind, TypedIndex, TypedStmt,
 };
 use crate::types::{Elem, Ty};
 use bnnc_base::source::SourceId;
@@ -15,49 +15,40 @@ use std::fmt::Write;
 /// Prints the items of one source, or of all sources: constants, functions, layers, distributions, optimisers, models, posteriors and inference
 /// blocks. Data items are absent, because the driver resolves and prints them.
 pub fn print(module: &Module, source: Option<SourceId>) -> String {
-    let mut printer = Printer {
-        module,
-        text: String::new(),
-        indent: 0,
+    let none = Locals::default();
+    let mut printer = Printer::new(module, &none);
+    let wanted = |locals: &Locals, first: Option<&TypedExpr>| {
+        let local = locals.iter().next().map(|local| local.span.source);
+        source.is_none() || local.or(first.map(|expr| expr.span.source)) == source
     };
-    let wanted = |found: Option<SourceId>| source.is_none() || found == source;
-    let first = |locals: &Locals| locals.iter().next().map(|local| local.span.source);
-    for item in module
-        .consts
-        .iter()
-        .filter(|item| wanted(Some(item.value.span.source)))
-    {
-        let value = printer.expr(&item.value, &Locals::default());
-        printer.line(&format!("const {} = {value}", item.name));
-        printer.line("");
+    let first = |body| {
+        <[TypedStmt]>::iter(body)
+            .flat_map(crate::walk::expressions)
+            .next()
+    };
+    for item in module.consts.iter() {
+        if wanted(&none, Some(&item.value)) {
+            printer.line(&format!("const {} = {}", item.name, printer.expr(&item.value)));
+            printer.line("");
+        }
     }
-    for item in module
-        .fns
-        .iter()
-        .filter(|item| wanted(first(&item.locals).or(body_source(&item.body))))
-    {
-        printer.function(item);
-    }
-    for item in module
-        .dists
-        .iter()
-        .filter(|item| wanted(first(&item.locals).or(dist_source(item))))
-    {
-        printer.dist(item);
-    }
-    for item in module
-        .layers
-        .iter()
-        .filter(|item| wanted(first(&item.locals).or(body_source(&item.body))))
-    {
-        printer.layer(item);
-    }
-    module
-        .optimisers
-        .iter()
-        .filter(|item| wanted(first(&item.locals)))
+    let fns = module.fns.iter();
+    fns.filter(|item| wanted(&item.locals, first(&item.body)))
+        .for_each(|item| printer.function(item));
+    let dists = module.dists.iter();
+    dists
+        .filter(|item| wanted(&item.locals, item.values.first().map(|(_, value)| value)))
+        .for_each(|item| printer.dist(item));
+    let layers = module.layers.iter();
+    layers
+        .filter(|item| wanted(&item.locals, first(&item.body)))
+        .for_each(|item| printer.layer(item));
+    let optimisers = module.optimisers.iter();
+    optimisers
+        .filter(|item| wanted(&item.locals, None))
         .for_each(|item| printer.optimiser(item));
     module.models.iter().for_each(|item| printer.model(item));
+    printer.locals = &none;
     module.posteriors.iter().for_each(|item| printer.posterior(item));
     for id in &module.infer_order {
         printer.infer(&module.infers[*id]);
@@ -67,12 +58,7 @@ pub fn print(module: &Module, source: Option<SourceId>) -> String {
 
 /// Returns an expression as a program would write it, with the names of these variables.
 pub fn expression(module: &Module, expr: &TypedExpr, locals: &Locals) -> String {
-    let printer = Printer {
-        module,
-        text: String::new(),
-        indent: 0,
-    };
-    let text = printer.expr(expr, locals);
+    let text = Printer::new(module, locals).expr(expr);
     // The printer writes parentheses around every operation.
     match &expr.kind {
         TypedExprKind::Binary(..) => text[1..text.len() - 1].to_owned(),
@@ -80,24 +66,37 @@ pub fn expression(module: &Module, expr: &TypedExpr, locals: &Locals) -> String 
     }
 }
 
-fn body_source(body: &[TypedStmt]) -> Option<SourceId> {
-    body.iter()
-        .flat_map(crate::walk::expressions)
-        .map(|expr| expr.span.source)
-        .next()
-}
-
-fn dist_source(item: &DistItem) -> Option<SourceId> {
-    item.values.first().map(|(_, value)| value.span.source)
-}
-
 struct Printer<'a> {
     module: &'a Module,
+    /// The variables of the item that is being printed.
+    locals: &'a Locals,
     text: String,
     indent: usize,
 }
 
-impl Printer<'_> {
+/// Returns the texts of items, separated by commas.
+fn list<T>(items: impl IntoIterator<Item = T>, text: impl FnMut(T) -> String) -> String {
+    items.into_iter().map(text).collect::<Vec<_>>().join(", ")
+}
+
+/// Returns a name with arguments, or the name alone if it does not have arguments.
+fn call(name: &str, args: &str) -> String {
+    match args.is_empty() {
+        true => name.to_owned(),
+        false => format!("{name}({args})"),
+    }
+}
+
+impl<'a> Printer<'a> {
+    fn new(module: &'a Module, locals: &'a Locals) -> Printer<'a> {
+        Printer {
+            module,
+            locals,
+            text: String::new(),
+            indent: 0,
+        }
+    }
+
     fn line(&mut self, text: &str) {
         let indent = if text.is_empty() { 0 } else { 2 * self.indent };
         // Writing to a string cannot fail.
@@ -120,74 +119,50 @@ impl Printer<'_> {
         }
     }
 
-    fn function(&mut self, item: &FnItem) {
-        let params = self.params(&item.params, &item.locals);
-        self.open(
-            &format!(
-                "fn {}({params}) -> {}",
-                item.name,
-                show::ty(&item.result, &item.locals)
-            ),
-            &item.doc,
-        );
-        self.block(&item.body, &item.locals);
+    fn name(&self, local: LocalId) -> String {
+        show::name(local, self.locals)
+    }
+
+    fn ty(&self, ty: &Ty) -> String {
+        show::ty(ty, self.locals)
+    }
+
+    fn function(&mut self, item: &'a FnItem) {
+        self.locals = &item.locals;
+        let (params, result) = (self.params(&item.params), self.ty(&item.result));
+        self.open(&format!("fn {}({params}) -> {result}", item.name), &item.doc);
+        self.block(&item.body);
         self.close();
     }
 
-    fn layer(&mut self, item: &LayerItem) {
-        let (params, inputs) = (
-            self.params(&item.params, &item.locals),
-            self.params(&item.inputs, &item.locals),
-        );
-        let result = show::ty(&item.result, &item.locals);
-        self.open(
-            &format!("layer {}({params})({inputs}) -> {result}", item.name),
-            &item.doc,
-        );
-        self.block(&item.body, &item.locals);
+    fn layer(&mut self, item: &'a LayerItem) {
+        self.locals = &item.locals;
+        let (params, inputs) = (self.params(&item.params), self.params(&item.inputs));
+        let result = self.ty(&item.result);
+        let head = format!("layer {}({params})({inputs}) -> {result}", item.name);
+        self.open(&head, &item.doc);
+        self.block(&item.body);
         self.close();
     }
 
-    fn dist(&mut self, item: &DistItem) {
-        let params = self.params(&item.params, &item.locals);
-        self.open(
-            &format!(
-                "dist {}({params}) on {}",
-                item.name,
-                show::ty(&item.on, &item.locals)
-            ),
-            &item.doc,
-        );
+    fn dist(&mut self, item: &'a DistItem) {
+        self.locals = &item.locals;
+        let (params, on) = (self.params(&item.params), self.ty(&item.on));
+        self.open(&format!("dist {}({params}) on {on}", item.name), &item.doc);
         for (name, argument, value) in &item.functions {
-            let value = self.expr(value, &item.locals);
-            self.line(&format!(
-                "{name}({}) = {value}",
-                show::name(*argument, &item.locals)
-            ));
+            let (argument, value) = (self.name(*argument), self.expr(value));
+            self.line(&format!("{name}({argument}) = {value}"));
         }
         for (name, value) in &item.values {
-            let value = self.expr(value, &item.locals);
-            self.line(&format!("{name} = {value}"));
+            self.line(&format!("{name} = {}", self.expr(value)));
         }
-        for (end, (at, tail)) in item
-            .ends
-            .iter()
-            .zip([("lowest", "low_tail"), ("highest", "high_tail")])
-        {
+        let names = [("lowest", "low_tail"), ("highest", "high_tail")];
+        for (end, (at, tail)) in item.ends.iter().zip(names) {
             if let Some(value) = &end.at {
-                let value = self.expr(value, &item.locals);
-                self.line(&format!("{at} = {value}"));
+                self.line(&format!("{at} = {}", self.expr(value)));
             }
             if let Some((kind, numbers)) = &end.tail {
-                let numbers: Vec<String> = numbers
-                    .iter()
-                    .map(|value| self.expr(value, &item.locals))
-                    .collect();
-                let numbers = match numbers.is_empty() {
-                    true => String::new(),
-                    false => format!("({})", numbers.join(", ")),
-                };
-                self.line(&format!("{tail} = {}{numbers}", kind.name()));
+                self.line(&format!("{tail} = {}", call(kind.name(), &self.args(numbers))));
             }
         }
         if item.mixture {
@@ -205,35 +180,28 @@ impl Printer<'_> {
         self.close();
     }
 
-    fn optimiser(&mut self, item: &OptimiserItem) {
-        let params = self.params(&item.params, &item.locals);
-        self.open(&format!("optimiser {}({params})", item.name), &item.doc);
+    fn optimiser(&mut self, item: &'a OptimiserItem) {
+        self.locals = &item.locals;
+        let head = format!("optimiser {}({})", item.name, self.params(&item.params));
+        self.open(&head, &item.doc);
         for (local, start, _) in &item.states {
-            let start = self.expr(start, &item.locals);
-            self.line(&format!("state {} = {start}", show::name(*local, &item.locals)));
+            self.line(&format!("state {} = {}", self.name(*local), self.expr(start)));
         }
         for (local, _, next) in &item.states {
-            let next = self.expr(next, &item.locals);
-            self.line(&format!("next {} = {next}", show::name(*local, &item.locals)));
+            self.line(&format!("next {} = {}", self.name(*local), self.expr(next)));
         }
         if let Some(step) = &item.step {
-            let step = self.expr(step, &item.locals);
-            self.line(&format!("step = {step}"));
+            self.line(&format!("step = {}", self.expr(step)));
         }
         self.close();
     }
 
-    fn model(&mut self, item: &ModelItem) {
-        let shared = match item.shared.is_empty() {
-            true => String::new(),
-            false => format!("({})", self.params(&item.shared, &item.locals)),
-        };
-        let (inputs, outputs) = (
-            self.params(&item.inputs, &item.locals),
-            self.params(&item.outputs, &item.locals),
-        );
-        self.open(&format!("model {}{shared}({inputs}) -> {outputs}", item.name), "");
-        self.block(&item.body, &item.locals);
+    fn model(&mut self, item: &'a ModelItem) {
+        self.locals = &item.locals;
+        let name = call(&item.name, &self.params(&item.shared));
+        let (inputs, outputs) = (self.params(&item.inputs), self.params(&item.outputs));
+        self.open(&format!("model {name}({inputs}) -> {outputs}"), "");
+        self.block(&item.body);
         self.close();
     }
 
@@ -243,20 +211,12 @@ impl Printer<'_> {
         };
         self.open(&format!("posterior {} of {}", item.name, model.name), "");
         for line in &item.lines {
-            let sites = line
-                .sites
-                .iter()
-                .map(|(site, _)| &**site)
-                .collect::<Vec<_>>()
-                .join(", ");
+            let sites = list(&line.sites, |(site, _)| site.to_string());
             let value = match &line.value {
                 PosteriorValue::From(infer, path) => format!("= {}.{path}", self.module.infers[*infer].name),
                 PosteriorValue::Family(dist, starts) => {
-                    let starts: Vec<String> = starts
-                        .iter()
-                        .map(|(name, start)| format!("{name} = {}", self.start(start)))
-                        .collect();
-                    format!("~ {}({})", self.module.dists[*dist].name, starts.join(", "))
+                    let starts = list(starts, |(name, start)| format!("{name} = {}", self.start(start)));
+                    format!("~ {}({starts})", self.module.dists[*dist].name)
                 }
             };
             self.line(&format!("{sites} {value}"));
@@ -265,27 +225,25 @@ impl Printer<'_> {
     }
 
     fn start(&self, start: &StartValue) -> String {
-        let none = Locals::default();
         match start {
-            StartValue::Value(value) | StartValue::Draw(value) => self.expr(value, &none),
-            StartValue::Fixed(value) => format!("fixed({})", self.expr(value, &none)),
+            StartValue::Value(value) | StartValue::Draw(value) => self.expr(value),
+            StartValue::Fixed(value) => format!("fixed({})", self.expr(value)),
         }
     }
 
     fn infer(&mut self, item: &InferItem) {
+        let module = self.module;
         let target = match item.target {
-            InferenceTarget::Model(id) => self.module.models.get(id).map(|model| model.name.clone()),
-            InferenceTarget::Posterior(id) => self
-                .module
-                .posteriors
-                .get(id)
-                .map(|posterior| posterior.name.clone()),
+            InferenceTarget::Model(id) => module.models.get(id).map(|model| &model.name),
+            InferenceTarget::Posterior(id) => module.posteriors.get(id).map(|posterior| &posterior.name),
         };
-        let data = self.module.datas.get(item.data).map(|data| data.name.clone());
-        let (Some(target), Some(data)) = (target, data) else {
+        let (Some(target), Some(data)) = (target, module.datas.get(item.data)) else {
             return;
         };
-        let head = format!("infer {} = {}({target}, {data})", item.name, item.method.name);
+        let head = format!(
+            "infer {} = {}({target}, {})",
+            item.name, item.method.name, data.name
+        );
         if item.options.is_empty() {
             self.line(&head);
             self.line("");
@@ -293,86 +251,58 @@ impl Printer<'_> {
         }
         self.open(&head, "");
         for option in &item.options {
-            let value = self.setting(&option.value);
-            self.line(&format!("{} = {value}", option.name));
+            self.line(&format!("{} = {}", option.name, self.setting(&option.value)));
         }
         self.close();
     }
 
     fn setting(&self, value: &SettingValue) -> String {
-        let call = |name: &str, args: Vec<String>| match args.is_empty() {
-            true => name.to_owned(),
-            false => format!("{name}({})", args.join(", ")),
-        };
         match value {
             SettingValue::Int(value) => value.to_string(),
             SettingValue::Real(value) => real(*value),
             SettingValue::Bool(value) => value.to_string(),
             SettingValue::Word(word) => word.to_string(),
-            SettingValue::Optimiser(id, args) => {
-                let args = args
-                    .iter()
-                    .map(|arg| self.expr(arg, &Locals::default()))
-                    .collect();
-                call(&self.module.optimisers[*id].name, args)
-            }
+            SettingValue::Optimiser(id, args) => call(&self.module.optimisers[*id].name, &self.args(args)),
             SettingValue::Infer(id) => self.module.infers[*id].name.to_string(),
-            SettingValue::Reals(values) => {
-                format!(
-                    "[{}]",
-                    values
-                        .iter()
-                        .map(|value| real(*value))
-                        .collect::<Vec<_>>()
-                        .join(", ")
-                )
-            }
+            SettingValue::Reals(values) => format!("[{}]", list(values, |value| real(*value))),
             SettingValue::Names(names) => format!("[{}]", names.join(", ")),
             SettingValue::File(path) => format!("safetensors({path:?})"),
             SettingValue::Subnetwork(size, by, _) => format!("subnetwork({}, by = {by})", real(*size)),
-            SettingValue::Call(name, args) => call(name, args.iter().map(|value| real(*value)).collect()),
+            SettingValue::Call(name, args) => call(name, &list(args, |value| real(*value))),
             SettingValue::Schedule(schedule) => schedule.to_string(),
         }
     }
 
-    fn params(&self, params: &[ParamBinding], locals: &Locals) -> String {
-        let one = |binding: &ParamBinding| {
-            let ty = show::ty(&binding.param.ty, locals);
-            let default = binding
-                .default
-                .as_ref()
-                .map(|default| format!(" = {}", self.expr(default, locals)));
-            format!("{}: {ty}{}", binding.param.name, default.unwrap_or_default())
-        };
-        params.iter().map(one).collect::<Vec<_>>().join(", ")
+    fn params(&self, params: &[ParamBinding]) -> String {
+        list(params, |binding| {
+            let text = format!("{}: {}", binding.param.name, self.ty(&binding.param.ty));
+            match &binding.default {
+                Some(default) => format!("{text} = {}", self.expr(default)),
+                None => text,
+            }
+        })
     }
 
-    fn block(&mut self, body: &[TypedStmt], locals: &Locals) {
+    fn block(&mut self, body: &[TypedStmt]) {
         for stmt in body {
             match stmt {
                 TypedStmt::Let(local, value) => {
-                    let ty = match &locals[*local].ty {
-                        ty @ Ty::Tensor(..) => format!(": {}", show::ty(ty, locals)),
+                    let ty = match &self.locals[*local].ty {
+                        ty @ Ty::Tensor(..) => format!(": {}", self.ty(ty)),
                         _ => String::new(),
                     };
-                    let value = self.expr(value, locals);
-                    self.line(&format!("{}{ty} = {value}", show::name(*local, locals)));
+                    self.line(&format!("{}{ty} = {}", self.name(*local), self.expr(value)));
                 }
                 TypedStmt::Sample(sample) => {
-                    let name = show::name(sample.local, locals);
-                    let dist = self.expr(&sample.dist, locals);
-                    let index = sample
-                        .index
-                        .as_ref()
-                        .map(|index| format!("[{}]", self.expr(index, locals)));
-                    let word = if sample.per_example && !sample.observed {
-                        "local "
-                    } else {
-                        ""
+                    let (name, dist) = (self.name(sample.local), self.expr(&sample.dist));
+                    let word = match sample.per_example && !sample.observed {
+                        true => "local ",
+                        false => "",
                     };
-                    let ty = match sample.observed {
-                        true => index.unwrap_or_default(),
-                        false => format!(": {}", show::ty(&sample.ty, locals)),
+                    let ty = match (sample.observed, &sample.index) {
+                        (true, Some(index)) => format!("[{}]", self.expr(index)),
+                        (true, None) => String::new(),
+                        (false, _) => format!(": {}", self.ty(&sample.ty)),
                     };
                     self.line(&format!("{word}{name}{ty} ~ {dist}"));
                 }
@@ -382,97 +312,65 @@ impl Printer<'_> {
                     to,
                     body,
                 } => {
-                    let (from, to) = (self.expr(from, locals), self.expr(to, locals));
-                    self.open(
-                        &format!("for {} in {from}..{to}", show::name(*counter, locals)),
-                        "",
-                    );
-                    self.block(body, locals);
+                    let (from, to) = (self.expr(from), self.expr(to));
+                    self.open(&format!("for {} in {from}..{to}", self.name(*counter)), "");
+                    self.block(body);
                     self.close();
                 }
-                TypedStmt::Return(value) => {
-                    let value = self.expr(value, locals);
-                    self.line(&format!("return {value}"));
-                }
+                TypedStmt::Return(value) => self.line(&format!("return {}", self.expr(value))),
             }
         }
     }
 
-    fn args(&self, args: &[TypedExpr], locals: &Locals) -> String {
-        args.iter()
-            .map(|arg| self.expr(arg, locals))
-            .collect::<Vec<_>>()
-            .join(", ")
+    fn args(&self, args: &[TypedExpr]) -> String {
+        list(args, |arg| self.expr(arg))
     }
 
-    fn range(&self, inner: &TypedComprehension, locals: &Locals) -> String {
-        let parts = [&inner.element, &inner.from, &inner.to].map(|part| self.expr(part, locals));
-        format!(
-            "{} for {} in {}..{}",
-            parts[0],
-            show::name(inner.counter, locals),
-            parts[1],
-            parts[2]
-        )
+    fn range(&self, inner: &TypedComprehension) -> String {
+        let [element, from, to] = [&inner.element, &inner.from, &inner.to].map(|part| self.expr(part));
+        format!("{element} for {} in {from}..{to}", self.name(inner.counter))
     }
 
-    fn expr(&self, expr: &TypedExpr, locals: &Locals) -> String {
-        let recur = |part: &TypedExpr| self.expr(part, locals);
+    fn expr(&self, expr: &TypedExpr) -> String {
+        let recur = |part: &TypedExpr| self.expr(part);
+        let call = |name: &str, args: &[TypedExpr]| format!("{name}({})", self.args(args));
+        let module = self.module;
         match &expr.kind {
             TypedExprKind::Real(value) => real(*value),
             TypedExprKind::Int(value) if *value < 0 => format!("(-{})", value.unsigned_abs()),
             TypedExprKind::Int(value) => value.to_string(),
             TypedExprKind::Bool(value) => value.to_string(),
-            TypedExprKind::Local(local) => show::name(*local, locals),
-            TypedExprKind::Const(id) => self.module.consts[*id].name.to_string(),
+            TypedExprKind::Local(local) => self.name(*local),
+            TypedExprKind::Const(id) => module.consts[*id].name.to_string(),
             TypedExprKind::Row => "row".to_owned(),
-            TypedExprKind::Builtin(builtin, args) => format!("{}({})", builtin.name, self.args(args, locals)),
-            TypedExprKind::CallFn(id, args) => {
-                format!("{}({})", self.module.fns[*id].name, self.args(args, locals))
-            }
-            TypedExprKind::FnValue(id) => self.module.fns[*id].name.to_string(),
+            TypedExprKind::FnValue(id) => module.fns[*id].name.to_string(),
             TypedExprKind::BuiltinValue(builtin) => builtin.name.to_owned(),
-            TypedExprKind::CallLocal(local, args) => {
-                format!("{}({})", show::name(*local, locals), self.args(args, locals))
-            }
-            TypedExprKind::MakeLayer(id, args) => {
-                format!("{}({})", self.module.layers[*id].name, self.args(args, locals))
-            }
-            TypedExprKind::CallLayer(callee, _, args) => {
-                format!("{}({})", recur(callee), self.args(args, locals))
-            }
-            TypedExprKind::MakeDist(id, args) => {
-                format!("{}({})", self.module.dists[*id].name, self.args(args, locals))
-            }
+            TypedExprKind::Builtin(builtin, args) => call(builtin.name, args),
+            TypedExprKind::CallFn(id, args) => call(&module.fns[*id].name, args),
+            TypedExprKind::CallLocal(local, args) => call(&self.name(*local), args),
+            TypedExprKind::MakeLayer(id, args) => call(&module.layers[*id].name, args),
+            TypedExprKind::CallLayer(callee, _, args) => call(&recur(callee), args),
+            TypedExprKind::MakeDist(id, args) => call(&module.dists[*id].name, args),
             TypedExprKind::DistPart(base, part, None) => format!("{}.{part}", recur(base)),
             TypedExprKind::DistPart(base, part, Some(argument)) => {
                 format!("{}.{part}({})", recur(base), recur(argument))
             }
-            TypedExprKind::List(elements) => format!("[{}]", self.args(elements, locals)),
-            TypedExprKind::Comprehension(inner) => format!("[{}]", self.range(inner, locals)),
-            TypedExprKind::Reduce(builtin, inner) => {
-                format!("{}({})", builtin.name, self.range(inner, locals))
-            }
+            TypedExprKind::List(elements) => format!("[{}]", self.args(elements)),
+            TypedExprKind::Comprehension(inner) => format!("[{}]", self.range(inner)),
+            TypedExprKind::Reduce(builtin, inner) => format!("{}({})", builtin.name, self.range(inner)),
             TypedExprKind::Index(base, indices) => {
-                let one = |index: &TypedIndex| match index {
+                let indices = list(indices, |index| match index {
                     TypedIndex::At(at) => recur(at),
                     TypedIndex::Range(from, to) => format!("{}..{}", recur(from), recur(to)),
-                };
-                let indices: Vec<String> = indices.iter().map(one).collect();
-                format!("{}[{}]", recur(base), indices.join(", "))
+                });
+                format!("{}[{indices}]", recur(base))
             }
             TypedExprKind::Unary(UnaryOp::Neg, operand) => format!("(-{})", recur(operand)),
             TypedExprKind::Unary(UnaryOp::Not, operand) => format!("(!{})", recur(operand)),
-            TypedExprKind::Binary(op, left, right) => {
-                format!("({} {} {})", recur(left), op, recur(right))
-            }
+            TypedExprKind::Binary(op, left, right) => format!("({} {op} {})", recur(left), recur(right)),
             TypedExprKind::If(condition, yes, no) => {
-                format!(
-                    "(if {} {{ {} }} else {{ {} }})",
-                    recur(condition),
-                    recur(yes),
-                    recur(no)
-                )
+                let [condition, yes, no] = [condition, yes, no].map(|part| self.expr(part));
+                format!("(if {condition} {{ {yes} }} else {{ {no} }})")
             }
             TypedExprKind::Error => "_".to_owned(),
         }
