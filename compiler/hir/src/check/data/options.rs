@@ -29,7 +29,9 @@ pub fn lookup(name: &str) -> Option<&'static DataOption> {
 }
 
 const fn option(
-    [name, values, doc]: [&'static str; 3],
+    name: &'static str,
+    values: &'static str,
+    doc: &'static str,
     read: fn(&mut Reading<'_, '_>, &ast::Expr),
 ) -> DataOption {
     DataOption {
@@ -43,43 +45,33 @@ const fn option(
 /// Every option of data items, in the order of the manual.
 pub static OPTIONS: &[DataOption] = &[
     option(
-        [
-            "inputs",
-            "columns in brackets, `name = column`",
-            "the inputs, in order. Default: every column except the target, in the order of the file",
-        ],
+        "inputs",
+        "columns in brackets, `name = column`",
+        "the inputs, in order. Default: every column except the target, in the order of the file",
         inputs,
     ),
     option(
-        [
-            "target",
-            "a column",
-            "the target. Default: the last column, or the second file",
-        ],
+        "target",
+        "a column",
+        "the target. Default: the last column, or the second file",
         |to, written| to.spec.target = column(to.session, written),
     ),
     option(
-        [
-            "test",
-            "`splits(\"file\")`, `fraction(p)`, or files of the same format",
-            "the test rows: those of a file of splits, a random fraction, or other files. Default: no test rows",
-        ],
+        "test",
+        "`splits(\"file\")`, `fraction(p)`, or files of the same format",
+        "the test rows: those of a file of splits, a random fraction, or other files. Default: no test rows",
         |to, written| to.spec.test = test(to.session, written, to.spec.format).unwrap_or(Test::None),
     ),
     option(
-        [
-            "split",
-            "an integer or `all`",
-            "the number of the split to run, counted from 0, or all splits (default): metrics are then means over the splits, with standard errors",
-        ],
+        "split",
+        "an integer or `all`",
+        "the number of the split to run, counted from 0, or all splits (default): metrics are then means over the splits, with standard errors",
         |to, written| *to.split = split(to.session, written).map(|split| (split, written.span)),
     ),
     option(
-        [
-            "validation",
-            "a fraction of the training rows",
-            "held out for early stopping (`patience`) and for `prior_precision = validation`. Default: 0",
-        ],
+        "validation",
+        "a fraction of the training rows",
+        "held out for early stopping (`patience`) and for `prior_precision = validation`. Default: 0",
         |to, written| {
             let is_fraction = |value: f64| (0.0..1.0).contains(&value);
             if let Some(value) = to.number(written, ["a fraction below 1"; 2], is_fraction) {
@@ -88,29 +80,23 @@ pub static OPTIONS: &[DataOption] = &[
         },
     ),
     option(
-        [
-            "standardise",
-            "`inputs`, `target`, `[inputs, target]`",
-            "what to standardise, with the mean and the standard deviation of the training rows. A constant column is only centred. Metrics stay in original units",
-        ],
+        "standardise",
+        "`inputs`, `target`, `[inputs, target]`",
+        "what to standardise, with the mean and the standard deviation of the training rows. A constant column is only centred. Metrics stay in original units",
         |to, written| standardise(to.session, written, to.spec),
     ),
     option(
-        [
-            "normalise",
-            "`channels`",
-            "subtracts from each channel of an image its mean and divides by its standard deviation, over all pixels of the training rows. The first of three or more axes counts the channels; an image with two axes has one channel",
-        ],
+        "normalise",
+        "`channels`",
+        "subtracts from each channel of an image its mean and divides by its standard deviation, over all pixels of the training rows. The first of three or more axes counts the channels; an image with two axes has one channel",
         |to, written| {
             to.spec.normalise_channels = word(to, written, &[("channels", true)]).unwrap_or_default();
         },
     ),
     option(
-        [
-            "sd",
-            "`population` or `sample`",
-            "the divisor of standard deviations in `normalise`, `standardise` and `zscore`: n (default), or n - 1 as in R and Stan",
-        ],
+        "sd",
+        "`population` or `sample`",
+        "the divisor of standard deviations in `normalise`, `standardise` and `zscore`: n (default), or n - 1 as in R and Stan",
         |to, written| {
             const DIVISORS: &[(&str, Divisor)] =
                 &[("population", Divisor::Count), ("sample", Divisor::CountLessOne)];
@@ -118,7 +104,9 @@ pub static OPTIONS: &[DataOption] = &[
         },
     ),
     option(
-        ["scale", "a number", "multiplies every input: `1 / 126` for bytes"],
+        "scale",
+        "a number",
+        "multiplies every input: `1 / 126` for bytes",
         |to, written| {
             let is_scale = |value: f64| value.is_finite() && value != 0.0;
             if let Some(value) = to.number(written, ["a number", "finite and not zero"], is_scale) {
@@ -127,31 +115,27 @@ pub static OPTIONS: &[DataOption] = &[
         },
     ),
     option(
-        ["limit", "an integer", "use only the first *n* training rows"],
+        "limit",
+        "an integer",
+        "use only the first *n* training rows",
         |to, written| to.spec.limit = integer(to.session, to.name, written, 1),
     ),
     option(
-        [
-            "rotate",
-            "degrees, such as `45` or `[0, 45, 90]`",
-            "rotates the images of the test rows counter-clockwise about their centre",
-        ],
+        "rotate",
+        "degrees, such as `45` or `[0, 45, 90]`",
+        "rotates the images of the test rows counter-clockwise about their centre",
         |to, written| to.spec.rotate = unlike::degrees(to.session, written),
     ),
     option(
-        [
-            "outliers",
-            "a file of inputs in the format of the data, such as `csv(\"far.csv\")` or `idx(\"file\")`; or `shuffled(pixels)`",
-            "rows on which a classifier should be unsure",
-        ],
+        "outliers",
+        "a file of inputs in the format of the data, such as `csv(\"far.csv\")` or `idx(\"file\")`; or `shuffled(pixels)`",
+        "rows on which a classifier should be unsure",
         |to, written| to.spec.outliers = unlike::outliers(to.session, written, to.spec.format),
     ),
     option(
-        [
-            "shared",
-            "a source such as `csv(\"file\")`",
-            "a table shared by all examples; its columns feed the first parameter list of the model",
-        ],
+        "shared",
+        "a source such as `csv(\"file\")`",
+        "a table shared by all examples; its columns feed the first parameter list of the model",
         |to, written| {
             let given = source(to.session, written);
             to.spec.shared = given.and_then(|(format, files)| Some((format, files.into_iter().next()?)));
