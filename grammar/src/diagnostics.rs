@@ -2,6 +2,7 @@
 
 use crate::token::Token;
 use bnnc_base::diagnostic::Diagnostic;
+use bnnc_base::reports;
 use bnnc_base::source::Span;
 use bnnc_base::synonyms::instead;
 
@@ -42,59 +43,76 @@ fn ascii(character: char) -> Option<&'static str> {
     })
 }
 
-/// A foreign operator: `:=`, `**`, `&`, `|`.
-pub fn foreign_operator(at: Span, wrong: &str, right: Token<'_>) -> Diagnostic {
-    Diagnostic::error(
-        &codes::FOREIGN_SPELLING,
-        at,
-        format!("expected `{right}`, found `{wrong}`"),
-    )
-    .label(format!("write `{right}`"))
-}
+reports! {
+    /// A foreign operator: `:=`, `**`, `&`, `|`.
+    fn foreign_operator(at: Span, wrong: &str, right: Token<'_>)
+        = error(codes::FOREIGN_SPELLING, at, "expected `{right}`, found `{wrong}`")
+        .label("write `{right}`");
 
-/// A `not` that negates a condition, as in `not x > 0`.
-pub fn negation(at: Span) -> Diagnostic {
-    Diagnostic::error(&codes::FOREIGN_SPELLING, at, "expected `!`, found `not`")
-        .label("write `!(..)` around the condition")
-}
+    /// A `not` that negates a condition, as in `not x > 0`.
+    fn negation(at: Span)
+        = error(codes::FOREIGN_SPELLING, at, "expected `!`, found `not`")
+        .label("write `!(..)` around the condition");
 
-/// A semicolon.
-pub fn semicolon(at: Span) -> Diagnostic {
-    Diagnostic::error(
-        &codes::FOREIGN_SPELLING,
-        at,
-        "end the statement at the end of the line, without `;`",
-    )
-    .label("remove this")
-}
+    /// A semicolon.
+    fn semicolon(at: Span)
+        = error(codes::FOREIGN_SPELLING, at, "end the statement at the end of the line, without `;`")
+        .label("remove this");
 
-/// A string in single quotes.
-pub fn single_quotes(at: Span, slice: &str) -> Diagnostic {
-    Diagnostic::error(&codes::FOREIGN_SPELLING, at, "put the string into double quotes")
-        .label(format!("write `\"{}\"`", slice.trim_matches('\'')))
-}
+    /// A string in single quotes.
+    fn single_quotes(at: Span, slice: &str)
+        = error(codes::FOREIGN_SPELLING, at, "put the string into double quotes")
+        .label("write `\"{}\"`", slice.trim_matches('\''));
 
-/// A `let` before a definition.
-pub fn let_keyword(at: Span) -> Diagnostic {
-    Diagnostic::error(
-        &codes::FOREIGN_SPELLING,
-        at,
-        "write `name = value`, without `let`",
-    )
-    .label("remove this")
-}
+    /// A `let` before a definition.
+    fn let_keyword(at: Span)
+        = error(codes::FOREIGN_SPELLING, at, "write `name = value`, without `let`")
+        .label("remove this");
 
-/// A foreign comment: `# comment`, `/* comment */`.
-pub fn foreign_comment(at: Span, opener: &str) -> Diagnostic {
-    let message = format!("expected a comment that begins with `//`, found `{opener}`");
-    Diagnostic::error(&codes::FOREIGN_SPELLING, at, message)
-}
+    /// A foreign comment: `# comment`, `/* comment */`.
+    fn foreign_comment(at: Span, opener: &str)
+        = error(codes::FOREIGN_SPELLING, at, "expected a comment that begins with `//`, found `{opener}`");
 
-/// A string without its closing quote.
-pub fn open_text(at: Span) -> Diagnostic {
-    Diagnostic::error(&codes::OPEN_TEXT, at, "this string has no closing quote")
+    /// A string without its closing quote.
+    fn open_text(at: Span)
+        = error(codes::OPEN_TEXT, at, "this string has no closing quote")
         .label("expected `\"` on the same line")
-        .help("end the string with `\"`")
+        .help("end the string with `\"`");
+
+    /// A closing bracket without an opening bracket.
+    fn unopened(at: Span, closer: Token<'_>)
+        = error(codes::UNOPENED, at, "this `{closer}` has no opening bracket")
+        .help("remove it, or add the opening bracket before it");
+
+    /// An option outside braces.
+    fn outside_braces(at: Span, found: Token<'_>)
+        = error(codes::UNEXPECTED, at, "expected a new line or `{{`, found `{found}`")
+        .help("put options into braces: `{{ draws = 1000, batch = 32 }}`");
+
+    /// A line that ends before its construct is complete. `at` is the span of the last token.
+    fn unfinished(at: Span, expected: &str, last: Token<'_>)
+        = error(codes::UNEXPECTED, at, "expected {expected} after `{last}`");
+
+    /// `a < b < c`; `instead` is the text of both comparisons with `&&` between them.
+    fn comparison_chain(at: Span, instead: &str)
+        = error(codes::COMPARISON_CHAIN, at, "comparisons cannot be chained, because a comparison has two sides")
+        .help("write `{instead}`");
+
+    /// Brackets that are nested more than `limit` deep.
+    fn nested_too_deep(at: Span, limit: usize)
+        = error(codes::TOO_DEEP, at, "brackets are nested more than {limit} levels deep")
+        .help("give names to the inner expressions");
+
+    /// A chain of more than `limit` operations. It would overflow the stack of later stages.
+    fn chain_too_long(at: Span, limit: usize)
+        = error(codes::TOO_DEEP, at, "this expression nests more than {limit} operations")
+        .help("give names to subexpressions, or write a sum as `sum(.. for i in 0..n)`");
+
+    /// A statement outside any item.
+    fn outside_item(at: Span, found: Token<'_>)
+        = error(codes::OUTSIDE_ITEM, at, "expected an item such as `model` or `data`, found `{found}`")
+        .help("move the statement into a `model`, `layer`, `fn` or `posterior`; for a constant of the whole file write \
+               `const n = 3`");
 }
 
 /// Digits followed by letters, or a decimal point without digits before it.
@@ -141,16 +159,6 @@ pub fn unclosed(open: Span, opener: Token<'_>, at: Span, found: Option<Token<'_>
     Diagnostic::error(&codes::UNCLOSED, open, format!("this `{opener}` is never closed")).also(at, place)
 }
 
-/// A closing bracket without an opening bracket.
-pub fn unopened(at: Span, closer: Token<'_>) -> Diagnostic {
-    Diagnostic::error(
-        &codes::UNOPENED,
-        at,
-        format!("this `{closer}` has no opening bracket"),
-    )
-    .help("remove it, or add the opening bracket before it")
-}
-
 /// A token that does not fit. `expected` is a phrase that fits into the middle of a sentence.
 pub fn unexpected(at: Span, expected: &str, found: Option<Token<'_>>) -> Diagnostic {
     let found = match found {
@@ -164,25 +172,6 @@ pub fn unexpected(at: Span, expected: &str, found: Option<Token<'_>>) -> Diagnos
     )
 }
 
-/// An option outside braces.
-pub fn outside_braces(at: Span, found: Token<'_>) -> Diagnostic {
-    Diagnostic::error(
-        &codes::UNEXPECTED,
-        at,
-        format!("expected a new line or `{{`, found `{found}`"),
-    )
-    .help("put options into braces: `{ draws = 1000, batch = 32 }`")
-}
-
-/// A line that ends before its construct is complete. `at` is the span of the last token.
-pub fn unfinished(at: Span, expected: &str, last: Token<'_>) -> Diagnostic {
-    Diagnostic::error(
-        &codes::UNEXPECTED,
-        at,
-        format!("expected {expected} after `{last}`"),
-    )
-}
-
 /// Two adjacent values without an operator or `separator` between them.
 pub fn side_by_side(left: Token<'_>, right: Token<'_>, at: Span, separator: &str) -> Diagnostic {
     let message = format!("expected an operator or {separator} between `{left}` and `{right}`");
@@ -191,36 +180,6 @@ pub fn side_by_side(left: Token<'_>, right: Token<'_>, at: Span, separator: &str
         true => report.help(format!("for a product write `{left} * {right}`")),
         false => report,
     }
-}
-
-/// `a < b < c`; `instead` is the text of both comparisons with `&&` between them.
-pub fn comparison_chain(at: Span, instead: &str) -> Diagnostic {
-    Diagnostic::error(
-        &codes::COMPARISON_CHAIN,
-        at,
-        "comparisons cannot be chained, because a comparison has two sides",
-    )
-    .help(format!("write `{instead}`"))
-}
-
-/// Brackets that are nested more than `limit` deep.
-pub fn nested_too_deep(at: Span, limit: usize) -> Diagnostic {
-    Diagnostic::error(
-        &codes::TOO_DEEP,
-        at,
-        format!("brackets are nested more than {limit} levels deep"),
-    )
-    .help("give names to the inner expressions")
-}
-
-/// A chain of more than `limit` operations. It would overflow the stack of later stages.
-pub fn chain_too_long(at: Span, limit: usize) -> Diagnostic {
-    Diagnostic::error(
-        &codes::TOO_DEEP,
-        at,
-        format!("this expression nests more than {limit} operations"),
-    )
-    .help("give names to subexpressions, or write a sum as `sum(.. for i in 0..n)`")
 }
 
 /// A keyword where a name is expected. `is_param` is true if a type follows the keyword, as in a list of
@@ -235,12 +194,4 @@ pub fn keyword_as_name(at: Span, keyword: Token<'_>, is_param: bool) -> Diagnost
         )),
         false => diagnostic,
     }
-}
-
-/// A statement outside any item.
-pub fn outside_item(at: Span, found: Token<'_>) -> Diagnostic {
-    let message = format!("expected an item such as `model` or `data`, found `{found}`");
-    Diagnostic::error(&codes::OUTSIDE_ITEM, at, message)
-        .help("move the statement into a `model`, `layer`, `fn` or `posterior`; for a constant of the whole file write \
-               `const n = 3`")
 }

@@ -159,7 +159,7 @@ fn codes() -> Vec<Declared> {
                 if let Some((before, _)) = line.split_once(": Code = ").or(of_list) {
                     name = before.rsplit(' ').next().unwrap_or_default();
                 }
-                // In the checker's macro `code!`, the name stands on one line and the code on the
+                // In the checker's macro `codes!`, the name stands on one line and the code on the
                 // next line.
                 let of_macro = line
                     .strip_prefix('"')

@@ -217,7 +217,7 @@ pub fn all() -> Vec<&'static Code> {
         bnnc_base::diagnostics::CODES,
         bnnc_abi::diagnostics::CODES,
         bnnc_grammar::diagnostics::CODES,
-        bnnc_hir::diagnostics::CODES,
+        &bnnc_hir::diagnostics::codes(),
         bnnc_hir::diagnostics::ELABORATE,
         bnnc_rewrite::diagnostics::CODES,
         OWN,

@@ -271,3 +271,37 @@ impl Diagnostic {
         self.severity == Severity::Error
     }
 }
+
+/// Declares public functions that build diagnostics. A declaration has the form
+/// `fn name(parameters) = kind(CODE, span, text).part(..).part(..);`. The kind is a constructor of
+/// [`Diagnostic`], such as `error`; `usage` has no span. The parts are methods of [`Diagnostic`].
+/// All texts are format strings, which may name the parameters.
+#[macro_export]
+macro_rules! reports {
+    (@ also in $found:ident, $span:expr, $text:literal $(, $arg:expr)*) => {
+        $found.also($span, format!($text $(, $arg)*))
+    };
+    (@ $part:ident in $found:ident, $text:literal $(, $arg:expr)*) => {
+        $found.$part(format!($text $(, $arg)*))
+    };
+    (@ $part:ident in $found:ident, $($arg:expr),*) => {
+        $found.$part($($arg),*)
+    };
+    (@ usage $code:path, $text:literal $(, $arg:expr)*) => {
+        $crate::diagnostic::Diagnostic::usage(&$code, format!($text $(, $arg)*))
+    };
+    (@ $kind:ident $code:path, $span:expr, $text:literal $(, $arg:expr)*) => {
+        $crate::diagnostic::Diagnostic::$kind(&$code, $span, format!($text $(, $arg)*))
+    };
+    ($(
+        $(#[$doc:meta])*
+        fn $name:ident($($param:ident: $ty:ty),*) = $kind:ident($($first:tt)*) $(.$part:ident($($rest:tt)*))*;
+    )*) => {$(
+        $(#[$doc])*
+        pub fn $name($($param: $ty),*) -> $crate::diagnostic::Diagnostic {
+            let found = $crate::reports!(@ $kind $($first)*);
+            $(let found = $crate::reports!(@ $part in found, $($rest)*);)*
+            found
+        }
+    )*};
+}

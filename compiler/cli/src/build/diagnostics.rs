@@ -2,6 +2,7 @@
 
 use bnnc_abi::artefact;
 use bnnc_base::diagnostic::{Code, Diagnostic, FaultyInput};
+use bnnc_base::reports;
 use std::path::{Path, PathBuf};
 
 /// Every code, sorted.
@@ -77,14 +78,38 @@ static NO_GPU: Code = Code {
               Right: `bnnc build model.bnn --backend cuda --gpu sm_90 -o model`.",
 };
 
-/// Reports that the C compiler `name` does not start.
-pub fn no_linker(name: &str, error: &std::io::Error) -> Diagnostic {
-    Diagnostic::usage(
-        &NO_LINKER,
-        format!("the C compiler `{name}` does not start: {error}"),
-    )
-    .help("install a C compiler, or name another one: `CC=NAME`")
-    .help("or make the executable without one: `--no-linker`")
+reports! {
+    /// Reports that the C compiler `name` does not start.
+    fn no_linker(name: &str, error: &std::io::Error)
+        = usage(NO_LINKER, "the C compiler `{name}` does not start: {error}")
+        .help("install a C compiler, or name another one: `CC=NAME`")
+        .help("or make the executable without one: `--no-linker`");
+
+    /// Reports a file that is not the runtime of this version.
+    fn no_runner(path: &Path)
+        = usage(NO_RUNTIME, "`{}` is not the runtime of bnnc {}", path.display(), env!("CARGO_PKG_VERSION"))
+        .help("build it with `cargo build --release -p bnnc-runner` in the sources of bnnc, or give its path: `--runtime PATH`");
+
+    /// Reports a runtime that reads programs of another layout than this compiler writes.
+    fn other_runner(path: &Path, layout: u64)
+        = usage(NO_RUNTIME, "`{}` belongs to another build of bnnc", path.display())
+        .note("it reads compiled programs of layout {layout}, but this bnnc writes layout {}", artefact::LAYOUT)
+        .help("build both from the same sources: `cargo build --release -p bnnc -p bnnc-runner`");
+
+    /// Reports a `bnnc-runner` that is shorter than its header states.
+    fn half_a_runner(path: &Path)
+        = usage(NO_RUNTIME, "`{}` is truncated: it has fewer bytes than its header states", path.display())
+        .help("copy it again, or build it: `cargo build --release -p bnnc-runner`");
+
+    /// Reports that the backend does not generate objects.
+    fn no_objects(backend: &str)
+        = usage(NO_OBJECTS, "the backend `{backend}` cannot make executables")
+        .help("leave `--backend` out, or use `cranelift`, `mlir` or `cuda`");
+
+    /// Reports `--gpu` with a backend that does not generate GPU code.
+    fn no_gpu(backend: &str)
+        = usage(NO_GPU, "`--gpu` needs the backend `cuda`, but the backend is `{backend}`")
+        .help("add `--backend cuda`, or leave `--gpu` out");
 }
 
 /// Reports that the file `name` of the runtime was not found. `places` are the paths that were
@@ -98,36 +123,6 @@ pub fn no_runtime(name: &str, places: &[PathBuf]) -> Diagnostic {
         .note(format!("`bnnc build` looked for {}", looked.join(" and ")))
         .help("build it with `cargo build --release -p bnnc-runner` in the sources of bnnc, or give its path: `--runtime \
                PATH`")
-}
-
-/// Reports a file that is not the runtime of this version.
-pub fn no_runner(path: &Path) -> Diagnostic {
-    Diagnostic::usage(
-        &NO_RUNTIME,
-        format!("`{}` is not the runtime of bnnc {}", path.display(), env!("CARGO_PKG_VERSION")),
-    )
-    .help("build it with `cargo build --release -p bnnc-runner` in the sources of bnnc, or give its path: `--runtime PATH`")
-}
-
-/// Reports a runtime that reads programs of another layout than this compiler writes.
-pub fn other_runner(path: &Path, layout: u64) -> Diagnostic {
-    let text = format!("`{}` belongs to another build of bnnc", path.display());
-    Diagnostic::usage(&NO_RUNTIME, text)
-        .note(format!(
-            "it reads compiled programs of layout {layout}, but this bnnc writes layout {}",
-            artefact::LAYOUT
-        ))
-        .help("build both from the same sources: `cargo build --release -p bnnc -p bnnc-runner`")
-}
-
-/// Reports a `bnnc-runner` that is shorter than its header states.
-pub fn half_a_runner(path: &Path) -> Diagnostic {
-    let text = format!(
-        "`{}` is truncated: it has fewer bytes than its header states",
-        path.display()
-    );
-    Diagnostic::usage(&NO_RUNTIME, text)
-        .help("copy it again, or build it: `cargo build --release -p bnnc-runner`")
 }
 
 /// Reports the failure of the linker with the last lines of its output.
@@ -145,16 +140,4 @@ pub fn cannot_build(path: &Path, why: &str) -> Diagnostic {
         Diagnostic::usage(&CANNOT_BUILD, format!("cannot write `{}`: {why}", path.display()));
     diagnostic.fault = FaultyInput::Data;
     diagnostic.help("name a file in a folder that you may write to: `-o PATH`")
-}
-
-/// Reports that the backend does not generate objects.
-pub fn no_objects(backend: &str) -> Diagnostic {
-    let text = format!("the backend `{backend}` cannot make executables");
-    Diagnostic::usage(&NO_OBJECTS, text).help("leave `--backend` out, or use `cranelift`, `mlir` or `cuda`")
-}
-
-/// Reports `--gpu` with a backend that does not generate GPU code.
-pub fn no_gpu(backend: &str) -> Diagnostic {
-    let text = format!("`--gpu` needs the backend `cuda`, but the backend is `{backend}`");
-    Diagnostic::usage(&NO_GPU, text).help("add `--backend cuda`, or leave `--gpu` out")
 }

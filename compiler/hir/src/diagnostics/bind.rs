@@ -2,6 +2,7 @@
 
 use bnnc_abi::data::{Field, FieldKind, InputEntry, Schema, word};
 use bnnc_base::diagnostic::{Code, Diagnostic};
+use bnnc_base::reports;
 use bnnc_base::source::Span;
 
 /// An input of a model without a matching column.
@@ -439,9 +440,11 @@ pub fn in_shared_table(diagnostic: Diagnostic, input: &str, model: &str) -> Diag
     ))
 }
 
-/// Reports a column that does not fit the declared type.
-pub fn wrong(span: Span, text: String, schema: &Schema) -> Diagnostic {
-    Diagnostic::error(&WRONG_COLUMN, span, text).note(format!("in the data `{}`", schema.name))
+reports! {
+    /// Reports a column that does not fit the declared type.
+    fn wrong(span: Span, text: String, schema: &Schema)
+        = error(WRONG_COLUMN, span, "{text}")
+        .note("in the data `{}`", schema.name);
 }
 
 /// Adds the number of the first row with text to an error about a column that must contain numbers.

@@ -28,7 +28,7 @@ pub fn no_part(span: Span, dist: &str, part: &str) -> Box<Diagnostic> {
 }
 
 /// Creates the error for a construct that cannot be compiled.
-pub fn limit(span: Span, why: String) -> Box<Diagnostic> {
+pub fn limit(span: Span, why: impl Into<String>) -> Box<Diagnostic> {
     Box::new(Diagnostic::error(&LIMIT, span, why))
 }
 

@@ -3,107 +3,86 @@
 use super::quoted;
 use bnnc_abi::method::MethodDef;
 use bnnc_base::diagnostic::Diagnostic;
+use bnnc_base::reports;
 use bnnc_base::source::Span;
 
-code!(
+codes! {
     UNKNOWN_SITE,
     "E0251",
     "an unknown parameter",
     "A line of a posterior names a parameter that the model does not have. A parameter of a layer is written \
      `layer.parameter`; `layer.*` means all parameters of the layer.",
     "model M(x: real) -> y: real {\n  w ~ Normal(0, 1)\n  y ~ Normal(w * x, 1)\n}\n\nposterior Q of M {\n  v ~ Normal(0, 1)\n}",
-    "model M(x: real) -> y: real {\n  w ~ Normal(0, 1)\n  y ~ Normal(w * x, 1)\n}\n\nposterior Q of M {\n  w ~ Normal(0, 1)\n}"
-);
-code!(
+    "model M(x: real) -> y: real {\n  w ~ Normal(0, 1)\n  y ~ Normal(w * x, 1)\n}\n\nposterior Q of M {\n  w ~ Normal(0, 1)\n}";
     SITE_TWICE,
     "E0252",
     "a parameter is given twice",
     "A posterior may have only one line for each parameter.",
     "model M(x: real) -> y: real {\n  w ~ Normal(0, 1)\n  y ~ Normal(w * x, 1)\n}\n\nposterior Q of M {\n  w ~ Normal(0, 1)\n  w ~ Point\n}",
-    "model M(x: real) -> y: real {\n  w ~ Normal(0, 1)\n  y ~ Normal(w * x, 1)\n}\n\nposterior Q of M {\n  w ~ Normal(0, 1)\n}"
-);
-code!(
+    "model M(x: real) -> y: real {\n  w ~ Normal(0, 1)\n  y ~ Normal(w * x, 1)\n}\n\nposterior Q of M {\n  w ~ Normal(0, 1)\n}";
     SITES_MISSING,
     "E0253",
     "parameters without a family",
     "Variational inference needs a family for every parameter of the model.",
     "data d = csv(\"d.csv\")\n\nmodel M(x: real) -> y: real {\n  w ~ Normal(0, 1)\n  b ~ Normal(0, 1)\n  y ~ Normal(w * x + b, 1)\n}\n\nposterior Q of M {\n  w ~ Normal(0, 1)\n}\n\ninfer q = vi(Q, d)",
-    "data d = csv(\"d.csv\")\n\nmodel M(x: real) -> y: real {\n  w ~ Normal(0, 1)\n  b ~ Normal(0, 1)\n  y ~ Normal(w * x + b, 1)\n}\n\nposterior Q of M {\n  w, b ~ Normal(0, 1)\n}\n\ninfer q = vi(Q, d)"
-);
-code!(
+    "data d = csv(\"d.csv\")\n\nmodel M(x: real) -> y: real {\n  w ~ Normal(0, 1)\n  b ~ Normal(0, 1)\n  y ~ Normal(w * x + b, 1)\n}\n\nposterior Q of M {\n  w, b ~ Normal(0, 1)\n}\n\ninfer q = vi(Q, d)";
     UNKNOWN_METHOD,
     "E0254",
     "an unknown method",
     "`infer name = method(..)` needs the name of one of bnnc's methods.",
     "data d = csv(\"d.csv\")\n\nmodel M(x: real) -> y: real {\n  w ~ Normal(0, 1)\n  y ~ Normal(w * x, 1)\n}\n\ninfer a = mapp(M, d)",
-    "data d = csv(\"d.csv\")\n\nmodel M(x: real) -> y: real {\n  w ~ Normal(0, 1)\n  y ~ Normal(w * x, 1)\n}\n\ninfer a = map(M, d)"
-);
-code!(
+    "data d = csv(\"d.csv\")\n\nmodel M(x: real) -> y: real {\n  w ~ Normal(0, 1)\n  y ~ Normal(w * x, 1)\n}\n\ninfer a = map(M, d)";
     WRONG_TARGET,
     "E0256",
     "a method applied to the wrong items",
     "The first argument of a method is a posterior or a model, depending on the method; the second is a data item.",
     "data d = csv(\"d.csv\")\n\nmodel M(x: real) -> y: real {\n  w ~ Normal(0, 1)\n  y ~ Normal(w * x, 1)\n}\n\ninfer a = vi(M, d)",
-    "data d = csv(\"d.csv\")\n\nmodel M(x: real) -> y: real {\n  w ~ Normal(0, 1)\n  y ~ Normal(w * x, 1)\n}\n\nposterior Q of M {\n  w ~ Normal(0, 1)\n}\n\ninfer a = vi(Q, d)"
-);
-code!(
+    "data d = csv(\"d.csv\")\n\nmodel M(x: real) -> y: real {\n  w ~ Normal(0, 1)\n  y ~ Normal(w * x, 1)\n}\n\nposterior Q of M {\n  w ~ Normal(0, 1)\n}\n\ninfer a = vi(Q, d)";
     UNKNOWN_OPTION,
     "E0257",
     "an unknown option",
     "The method, the data item or its target has no such option. bnnc never ignores an option silently.",
     "data d = csv(\"d.csv\") { tarket = y }",
-    "data d = csv(\"d.csv\") { target = y }"
-);
-code!(
+    "data d = csv(\"d.csv\") { target = y }";
     OPTION_VALUE,
     "E0258",
     "an option with the wrong value",
     "The option exists, but its value has the wrong type or is out of range.",
     "data d = csv(\"d.csv\") { validation = 2 }",
-    "data d = csv(\"d.csv\") { validation = 0.2 }"
-);
-code!(
+    "data d = csv(\"d.csv\") { validation = 0.2 }";
     OPTION_TWICE,
     "E0259",
     "an option is given twice",
     "An option may be given only once.",
     "data d = csv(\"d.csv\") { limit = 10, limit = 20 }",
-    "data d = csv(\"d.csv\") { limit = 10 }"
-);
-code!(
+    "data d = csv(\"d.csv\") { limit = 10 }";
     UNKNOWN_OVERRIDE,
     "E0260",
     "`--set` or `--data` with an unknown name",
     "`--set NAME.KEY=VALUE` needs the name of an inference or a data item of the program, and `--data NAME=PATH` the name of \
      a data item.",
     "(bnnc run file.bnn --set nobody.epochs=10)",
-    "const A = 1"
-);
-code!(
+    "const A = 1";
     UNKNOWN_FORMAT,
     "E0261",
     "an unknown data format",
     "A data item reads files in one of the formats that the message lists. `bnnc doc csv` describes the format `csv`, and so on.",
     "data d = cvs(\"d.csv\")",
-    "data d = csv(\"d.csv\")"
-);
-code!(
+    "data d = csv(\"d.csv\")";
     COLUMN,
     "E0262",
     "an expression that is not allowed for columns",
     "Expressions of columns may contain the names of columns, numbers, `+ - * / ^ ==`, and the functions `log exp sqrt abs \
      zscore`.",
     "data d = csv(\"d.csv\") { inputs = [lag(x)] }",
-    "data d = csv(\"d.csv\") { inputs = [log(x)] }"
-);
-code!(
+    "data d = csv(\"d.csv\") { inputs = [log(x)] }";
     UNKNOWN_METRIC,
     "E0263",
     "an unknown metric",
     "The metrics of `compare .. by` are elpd_loo, rmse, log_likelihood, coverage(p), crps, sd, accuracy, nll, brier, ece, entropy, ood_entropy, ood_auroc and time.",
     "data d = csv(\"d.csv\")\n\nmodel M(x: real) -> y: real {\n  w ~ Normal(0, 1)\n  y ~ Normal(w * x, 1)\n}\n\ninfer a = map(M, d)\n\ncompare a by rsme",
-    "data d = csv(\"d.csv\")\n\nmodel M(x: real) -> y: real {\n  w ~ Normal(0, 1)\n  y ~ Normal(w * x, 1)\n}\n\ninfer a = map(M, d)\n\ncompare a by rmse"
-);
+    "data d = csv(\"d.csv\")\n\nmodel M(x: real) -> y: real {\n  w ~ Normal(0, 1)\n  y ~ Normal(w * x, 1)\n}\n\ninfer a = map(M, d)\n\ncompare a by rmse";
+}
 
 /// A site that the model does not have.
 pub fn unknown_site(span: Span, path: &str, model: (&str, Span), sites: &[String]) -> Diagnostic {
@@ -123,29 +102,45 @@ pub fn unknown_site(span: Span, path: &str, model: (&str, Span), sites: &[String
     .note(list)
 }
 
-/// A layer name where the names of its sites are expected.
-pub fn layer_not_site(span: Span, path: &str, sites: &[String]) -> Diagnostic {
-    Diagnostic::error(
-        &UNKNOWN_SITE,
-        span,
-        format!("`{path}` is a layer, not a parameter"),
-    )
-    .help(format!("write `{path}.*` for all its parameters"))
-    .note(format!(
-        "its parameters are {}",
-        quoted(sites.iter().map(String::as_str))
-    ))
-}
+reports! {
+    /// A layer name where the names of its sites are expected.
+    fn layer_not_site(span: Span, path: &str, sites: &[String])
+        = error(UNKNOWN_SITE, span, "`{path}` is a layer, not a parameter")
+        .help("write `{path}.*` for all its parameters")
+        .note("its parameters are {}", quoted(sites.iter().map(String::as_str)));
 
-/// A site that stands on two lines of a posterior.
-pub fn site_twice(site: &str, first: Span, second: Span) -> Diagnostic {
-    Diagnostic::error(
-        &SITE_TWICE,
-        second,
-        format!("the parameter `{site}` is given twice"),
-    )
-    .label("given again here")
-    .also(first, "first given here")
+    /// A site that stands on two lines of a posterior.
+    fn site_twice(site: &str, first: Span, second: Span)
+        = error(SITE_TWICE, second, "the parameter `{site}` is given twice")
+        .label("given again here")
+        .also(first, "first given here");
+
+    /// A value that the option does not accept.
+    fn option_value(span: Span, name: &str, expected: &str)
+        = error(OPTION_VALUE, span, "`{name}` must be {expected}");
+
+    /// An option that is given twice.
+    fn option_twice(name: &str, first: Span, second: Span)
+        = error(OPTION_TWICE, second, "the option `{name}` is given twice")
+        .label("given again here")
+        .also(first, "first given here");
+
+    /// A data format that does not exist.
+    fn unknown_format(span: Span, found: &str, formats: &[&str])
+        = error(UNKNOWN_FORMAT, span, "expected a call of {}, such as `csv(\"file.csv\")`", quoted(formats.iter().copied()))
+        .suggest(found, formats.iter().copied());
+
+    /// A column expression that is not allowed.
+    fn column(span: Span, message: String)
+        = error(COLUMN, span, "{message}")
+        .note("expressions of columns may contain the names of columns, numbers, `+ - * / ^ ==`, and `log exp sqrt abs \
+               zscore`");
+
+    /// A metric that does not exist.
+    fn unknown_metric(span: Span, name: &str, names: &[&str])
+        = error(UNKNOWN_METRIC, span, "unknown metric `{name}`")
+        .suggest(name, names.iter().copied())
+        .note("the metrics are {}", quoted(names.iter().copied()));
 }
 
 /// Reports sites without a line in a posterior, for a method that needs a line for every site.
@@ -210,11 +205,6 @@ pub fn unknown_option<'a>(
         .note(note)
 }
 
-/// A value that the option does not accept.
-pub fn option_value(span: Span, name: &str, expected: &str) -> Diagnostic {
-    Diagnostic::error(&OPTION_VALUE, span, format!("`{name}` must be {expected}"))
-}
-
 /// A method name where an inference block is expected, as in `start = map`.
 pub fn method_for_infer(span: Span, name: &str, method: &str) -> Diagnostic {
     let expected = format!("the name of an `infer` of this program, but `{method}` is a method");
@@ -236,17 +226,6 @@ pub fn option_word(span: Span, name: &str, found: &str, words: &[&str]) -> Diagn
     let words_text = quoted(words.iter().copied());
     let message = format!("`{name}` must be {one_of}{words_text}{found_text}");
     Diagnostic::error(&OPTION_VALUE, span, message).suggest(found, words.iter().copied())
-}
-
-/// An option that is given twice.
-pub fn option_twice(name: &str, first: Span, second: Span) -> Diagnostic {
-    Diagnostic::error(
-        &OPTION_TWICE,
-        second,
-        format!("the option `{name}` is given twice"),
-    )
-    .label("given again here")
-    .also(first, "first given here")
 }
 
 /// An option `--set` for an item that the program does not contain.
@@ -273,31 +252,4 @@ pub fn unknown_data_override<'a>(name: &str, names: impl IntoIterator<Item = &'a
         format!("the program has no data item `{name}`"),
     )
     .suggest(name, names)
-}
-
-/// A data format that does not exist.
-pub fn unknown_format(span: Span, found: &str, formats: &[&str]) -> Diagnostic {
-    Diagnostic::error(
-        &UNKNOWN_FORMAT,
-        span,
-        format!(
-            "expected a call of {}, such as `csv(\"file.csv\")`",
-            quoted(formats.iter().copied())
-        ),
-    )
-    .suggest(found, formats.iter().copied())
-}
-
-/// A column expression that is not allowed.
-pub fn column(span: Span, message: String) -> Diagnostic {
-    Diagnostic::error(&COLUMN, span, message)
-        .note("expressions of columns may contain the names of columns, numbers, `+ - * / ^ ==`, and `log exp sqrt abs \
-               zscore`")
-}
-
-/// A metric that does not exist.
-pub fn unknown_metric(span: Span, name: &str, names: &[&str]) -> Diagnostic {
-    Diagnostic::error(&UNKNOWN_METRIC, span, format!("unknown metric `{name}`"))
-        .suggest(name, names.iter().copied())
-        .note(format!("the metrics are {}", quoted(names.iter().copied())))
 }

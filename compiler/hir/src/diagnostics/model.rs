@@ -1,83 +1,66 @@
 //! Diagnostics about models and layers.
 
 use bnnc_base::diagnostic::Diagnostic;
+use bnnc_base::reports;
 use bnnc_base::source::Span;
 
-code!(
+codes! {
     GLOBAL_DEPENDS,
     "E0241",
     "a shared parameter that depends on an example",
     "A model describes one example, but all examples share its parameters. The distribution of a parameter therefore cannot \
      depend on the input or output of one example. Only outputs, and parameters marked `local`, have one value per example.",
     "model M(x: real) -> y: real {\n  w ~ Normal(x, 1)\n  y ~ Normal(w, 1)\n}",
-    "model M(x: real) -> y: real {\n  w ~ Normal(0, 1)\n  y ~ Normal(w * x, 1)\n}"
-);
-code!(
+    "model M(x: real) -> y: real {\n  w ~ Normal(0, 1)\n  y ~ Normal(w * x, 1)\n}";
     DISCRETE_LATENT,
     "E0242",
     "a discrete latent variable",
     "Inference needs gradients, so every latent variable must be continuous. Marginalise discrete variables, as `Mixture` \
      does.",
     "model M(x: real) -> y: real {\n  z ~ Bernoulli(0)\n  y ~ Normal(if z { x } else { 0 }, 1)\n}",
-    "model M(x: real) -> y: real {\n  y ~ Mixture(0.5, Normal(x, 1), Normal(0, 1))\n}"
-);
-code!(
+    "model M(x: real) -> y: real {\n  y ~ Mixture(0.5, Normal(x, 1), Normal(0, 1))\n}";
     NOT_OBSERVED,
     "E0243",
     "an output without a distribution",
     "Every output of a model needs a line `output ~ distribution`.",
     "model M(x: real) -> y: real {\n  w ~ Normal(x - x, 1)\n}",
-    "model M(x: real) -> y: real {\n  y ~ Normal(x, 1)\n}"
-);
-code!(
+    "model M(x: real) -> y: real {\n  y ~ Normal(x, 1)\n}";
     OBSERVED_TWICE,
     "E0244",
     "an output with two distributions",
     "Every output, or every element of an output, has one distribution.",
     "model M(x: real) -> y: real {\n  y ~ Normal(x, 1)\n  y ~ Normal(0, 1)\n}",
-    "model M(x: real) -> y: real {\n  y ~ Normal(x, 1)\n}"
-);
-code!(
+    "model M(x: real) -> y: real {\n  y ~ Normal(x, 1)\n}";
     WIDER,
     "E0245",
     "a type that is wider than the support of its distribution",
     "The declared type may be narrower than the support of the distribution, which is then truncated. The declared type cannot be wider than the support.",
     "model M(x: real) -> y: real {\n  s: real ~ HalfNormal(1)\n  y ~ Normal(x, s)\n}",
-    "model M(x: real) -> y: real {\n  s ~ HalfNormal(1)\n  y ~ Normal(x, s)\n}"
-);
-code!(
+    "model M(x: real) -> y: real {\n  s ~ HalfNormal(1)\n  y ~ Normal(x, s)\n}";
     UNNAMED_LAYER,
     "E0246",
     "a layer without a name",
     "The weights of a layer are named after the layer, so it must be declared on a line of its own.",
     "model M(x: real[d]) -> y: real {\n  y ~ Normal(Dense(1)(x)[0], 1)\n}",
-    "model M(x: real[d]) -> y: real {\n  out = Dense(1)\n  y ~ Normal(out(x)[0], 1)\n}"
-);
-code!(
+    "model M(x: real[d]) -> y: real {\n  out = Dense(1)\n  y ~ Normal(out(x)[0], 1)\n}";
     NEVER_CALLED,
     "E0247",
     "a layer that is never called",
     "A warning: the layer is declared, but the model never applies it.",
     "model M(x: real[d]) -> y: real {\n  h = Dense(3)\n  y ~ Normal(sum(x), 1)\n}",
-    "model M(x: real[d]) -> y: real {\n  h = Dense(3)\n  y ~ Normal(sum(h(x)), 1)\n}"
-);
-code!(
+    "model M(x: real[d]) -> y: real {\n  h = Dense(3)\n  y ~ Normal(sum(h(x)), 1)\n}";
     CALLED_DIFFERENTLY,
     "E0248",
     "a layer called with different dims",
     "The first call of a layer fixes the dims of its weights. Every other call must use the same dims.",
     "model M(x: real[3], z: real[4]) -> y: real {\n  h = Dense(1)\n  y ~ Normal(h(x)[0] + h(z)[0], 1)\n}",
-    "model M(x: real[3], z: real[4]) -> y: real {\n  h = Dense(1)\n  g = Dense(1)\n  y ~ Normal(h(x)[0] + g(z)[0], 1)\n}"
-);
-code!(
+    "model M(x: real[3], z: real[4]) -> y: real {\n  h = Dense(1)\n  g = Dense(1)\n  y ~ Normal(h(x)[0] + g(z)[0], 1)\n}";
     SITE_IN_FOR,
     "E0249",
     "a parameter inside `for`",
     "A `for` may contain only lines about outputs. Declare parameters and layers before the loop, as arrays.",
     "model M() -> y: real[T] {\n  for t in 0..T {\n    z ~ Normal(0, 1)\n    y[t] ~ Normal(z, 1)\n  }\n}",
-    "model M() -> y: real[T] {\n  z: real[T] ~ Normal(0, 1)\n  for t in 0..T {\n    y[t] ~ Normal(z[t], 1)\n  }\n}"
-);
-code!(
+    "model M() -> y: real[T] {\n  z: real[T] ~ Normal(0, 1)\n  for t in 0..T {\n    y[t] ~ Normal(z[t], 1)\n  }\n}";
     DEPENDS_ON_ITSELF,
     "E0273",
     "an output that depends on itself",
@@ -85,9 +68,7 @@ code!(
      elements. If an output depends on its own value, or two outputs depend on each other, the product is not a joint \
      density, and its estimates are meaningless.",
     "model M(x: real) -> y: real {\n  b ~ Normal(0, 1)\n  y ~ Normal(b * y, 1)\n}",
-    "model M() -> y: real[n] {\n  b ~ Normal(0, 1)\n  for t in 1..n {\n    y[t] ~ Normal(b * y[t - 1], 1)\n  }\n}"
-);
-code!(
+    "model M() -> y: real[n] {\n  b ~ Normal(0, 1)\n  for t in 1..n {\n    y[t] ~ Normal(b * y[t - 1], 1)\n  }\n}";
     NO_ACTIVATION,
     "E0275",
     "linear layers without an activation function between them",
@@ -96,9 +77,7 @@ code!(
      slowly. bnnc does not report a layer that is narrower than its input and its output, because such a layer limits the \
      rank.",
     "model M(x: real[d]) -> y: real {\n  h = Dense(20)\n  out = Dense(1)\n  y ~ Normal(out(h(x))[0], 1)\n}",
-    "model M(x: real[d]) -> y: real {\n  h = Dense(20)\n  out = Dense(1)\n  y ~ Normal(out(tanh(h(x)))[0], 1)\n}"
-);
-code!(
+    "model M(x: real[d]) -> y: real {\n  h = Dense(20)\n  out = Dense(1)\n  y ~ Normal(out(tanh(h(x)))[0], 1)\n}";
     BOTH_NEIGHBOURS,
     "E0276",
     "elements that depend on each other",
@@ -109,17 +88,91 @@ code!(
      elements, as in `y[parent[t]]`, bnnc cannot check them: the product is a joint density only if every parent comes \
      earlier.",
     "model M() -> y: real[n] {\n  b ~ Normal(0, 1)\n  for t in 1..n - 1 {\n    y[t] ~ Normal(b * (y[t - 1] + y[t + 1]), 1)\n  }\n}",
-    "model M() -> y: real[n] {\n  b ~ Normal(0, 1)\n  for t in 1..n {\n    y[t] ~ Normal(b * y[t - 1], 1)\n  }\n}"
-);
+    "model M() -> y: real[n] {\n  b ~ Normal(0, 1)\n  for t in 1..n {\n    y[t] ~ Normal(b * y[t - 1], 1)\n  }\n}";
+}
 
-/// A linear layer applied to the result of a linear layer (a warning).
-pub fn no_activation(second: Span, first: Span) -> Diagnostic {
-    let text = "two linear layers without an activation function between them are equivalent to one";
-    Diagnostic::warning(&NO_ACTIVATION, second, text)
+reports! {
+    /// A linear layer applied to the result of a linear layer (a warning).
+    fn no_activation(second: Span, first: Span)
+        = warning(NO_ACTIVATION, second, "two linear layers without an activation function between them are equivalent to one")
         .label("the second linear layer")
         .also(first, "the first linear layer")
         .help("put an activation function between them: `out(tanh(hidden(x)))`")
-        .help("or remove one of them: the data determine only the product of their weights")
+        .help("or remove one of them: the data determine only the product of their weights");
+
+    /// An element whose distribution depends on unknown elements (a warning).
+    fn unknown_elements(span: Span, name: &str)
+        = warning(BOTH_NEIGHBOURS, span, "the distribution of `{name}` depends on elements that are not known before the run")
+        .label("known only during the run")
+        .note("the product of the distributions is a joint density only if no element depends on itself, directly or through others")
+        .note("ignore this warning if the data always select earlier elements")
+        .help("compute positions from counters, sizes and numbers only, as in `[t - 1]`");
+
+    /// An element of an output whose distribution reads the element itself.
+    fn depends_on_itself_at(span: Span, element: &str)
+        = error(DEPENDS_ON_ITSELF, span, "the distribution of `{element}` depends on `{element}` itself")
+        .label("the value of `{element}` is used here")
+        .help("for element `[t]`, use earlier elements only, such as `[t - 1]` or `[0..t]`");
+
+    /// A layer constructed from a value that differs between examples.
+    fn layer_depends(span: Span)
+        = error(GLOBAL_DEPENDS, span, "a layer is shared by all examples, but this depends on one example");
+
+    /// A discrete parameter that is not observed.
+    fn discrete_latent(span: Span, site: &str, found: &str)
+        = error(DISCRETE_LATENT, span, "the latent variable `{site}` must be continuous, but its distribution is over {found}")
+        .label("only outputs can have discrete distributions")
+        .help("sum over its values instead: `Mixture(weight, first, second)` sums over two cases");
+
+    /// An output without an observation.
+    fn not_observed(span: Span, name: &str)
+        = error(NOT_OBSERVED, span, "the output `{name}` has no distribution")
+        .help("add a line `{name} ~ ..`");
+
+    /// An output with two observations.
+    fn observed_twice(name: &str, first: Span, second: Span)
+        = error(OBSERVED_TWICE, second, "the output `{name}` has two distributions")
+        .label("given again here")
+        .also(first, "first given here");
+
+    /// Outputs that depend on each other.
+    fn depend_on_each_other(span: Span, first: &str, other: &str)
+        = error(DEPENDS_ON_ITSELF, span, "the outputs `{first}` and `{other}` depend on each other")
+        .label("`{other}` depends on `{first}` here, but `{first}` also depends on `{other}`")
+        .help("let one of them depend only on inputs and parameters: `{first} ~ p(x)`, `{other} ~ p(x, {first})`");
+
+    /// A whole array observed inside a `for`.
+    fn observed_in_for(name: &str, span: Span, counter: &str)
+        = error(OBSERVED_TWICE, span, "a `for` would give the output `{name}` many distributions")
+        .help("give each element its distribution: `{name}[{counter}] ~ ..`");
+
+    /// A declared type that is wider than the support of the distribution.
+    fn wider(span: Span, site: &str, declared: &str, dist: &str, at: Span)
+        = error(WIDER, span, "`{site}` is declared {declared}, but its distribution is over {dist}")
+        .also(at, "this distribution is over {dist}")
+        .help("declare it {dist}, or leave the type out");
+
+    /// A layer that is called in the same expression that constructs it.
+    fn unnamed_layer(span: Span)
+        = error(UNNAMED_LAYER, span, "a layer needs a name, because its weights are named after it")
+        .help("write `name = Layer(..)` on a line of its own and call `name`");
+
+    /// A layer that is never called (a warning).
+    fn never_called(span: Span, name: &str)
+        = warning(NEVER_CALLED, span, "the layer `{name}` is never called")
+        .help("call it, `{name}(x)`, or remove it");
+
+    /// A layer whose second call has other input dims than its first call.
+    fn called_differently(span: Span, name: &str, first: (&str, Span), found: &str)
+        = error(CALLED_DIFFERENTLY, span, "`{name}` needs dims {}, found {found}", first.0)
+        .label("called with dims {found}")
+        .also(first.1, "first called with dims {}", first.0)
+        .help("declare a second layer for the other dims");
+
+    /// A site or layer declared inside a `for`.
+    fn site_in_for(span: Span, what: &str)
+        = error(SITE_IN_FOR, span, "{what} cannot be declared inside `for`")
+        .help("declare an array before the `for`");
 }
 
 /// A cycle of dependences between elements of one output (a warning).
@@ -135,29 +188,11 @@ pub fn elements_on_each_other(output: &str, circle: &[(String, Span)]) -> Diagno
         ))
 }
 
-/// An element whose distribution depends on unknown elements (a warning).
-pub fn unknown_elements(span: Span, name: &str) -> Diagnostic {
-    let text = format!("the distribution of `{name}` depends on elements that are not known before the run");
-    Diagnostic::warning(&BOTH_NEIGHBOURS, span, text)
-        .label("known only during the run")
-        .note("the product of the distributions is a joint density only if no element depends on itself, directly or through others")
-        .note("ignore this warning if the data always select earlier elements")
-        .help("compute positions from counters, sizes and numbers only, as in `[t - 1]`")
-}
-
 /// A cycle of dependences between elements of several outputs.
 pub fn outputs_on_each_other(circle: &[(String, Span)]) -> Diagnostic {
     let text = on_each_other(circle);
     along(Diagnostic::error(&DEPENDS_ON_ITSELF, circle[0].1, text), circle)
         .help("let one of the outputs depend only on inputs, parameters and earlier elements")
-}
-
-/// An element of an output whose distribution reads the element itself.
-pub fn depends_on_itself_at(span: Span, element: &str) -> Diagnostic {
-    let text = format!("the distribution of `{element}` depends on `{element}` itself");
-    Diagnostic::error(&DEPENDS_ON_ITSELF, span, text)
-        .label(format!("the value of `{element}` is used here"))
-        .help("for element `[t]`, use earlier elements only, such as `[t - 1]` or `[0..t]`")
 }
 
 fn on_each_other(circle: &[(String, Span)]) -> String {
@@ -206,45 +241,6 @@ pub fn global_depends(span: Span, site: &str, on: (&str, Span), in_layer: bool) 
     .also(on.1, format!("`{}` belongs to one example", on.0))
 }
 
-/// A layer constructed from a value that differs between examples.
-pub fn layer_depends(span: Span) -> Diagnostic {
-    Diagnostic::error(
-        &GLOBAL_DEPENDS,
-        span,
-        "a layer is shared by all examples, but this depends on one example",
-    )
-}
-
-/// A discrete parameter that is not observed.
-pub fn discrete_latent(span: Span, site: &str, found: &str) -> Diagnostic {
-    let message =
-        format!("the latent variable `{site}` must be continuous, but its distribution is over {found}");
-    Diagnostic::error(&DISCRETE_LATENT, span, message)
-        .label("only outputs can have discrete distributions")
-        .help("sum over its values instead: `Mixture(weight, first, second)` sums over two cases")
-}
-
-/// An output without an observation.
-pub fn not_observed(span: Span, name: &str) -> Diagnostic {
-    Diagnostic::error(
-        &NOT_OBSERVED,
-        span,
-        format!("the output `{name}` has no distribution"),
-    )
-    .help(format!("add a line `{name} ~ ..`"))
-}
-
-/// An output with two observations.
-pub fn observed_twice(name: &str, first: Span, second: Span) -> Diagnostic {
-    Diagnostic::error(
-        &OBSERVED_TWICE,
-        second,
-        format!("the output `{name}` has two distributions"),
-    )
-    .label("given again here")
-    .also(first, "first given here")
-}
-
 /// Reports an output, or the element `element` of an output, if its distribution reads its own
 /// value.
 pub fn depends_on_itself(span: Span, name: &str, element: Option<&str>) -> Diagnostic {
@@ -264,77 +260,4 @@ pub fn depends_on_itself(span: Span, name: &str, element: Option<&str>) -> Diagn
         )),
         None => diagnostic.help(format!("leave `{name}` out of its own distribution")),
     }
-}
-
-/// Outputs that depend on each other.
-pub fn depend_on_each_other(span: Span, first: &str, other: &str) -> Diagnostic {
-    Diagnostic::error(
-        &DEPENDS_ON_ITSELF,
-        span,
-        format!("the outputs `{first}` and `{other}` depend on each other"),
-    )
-    .label(format!(
-        "`{other}` depends on `{first}` here, but `{first}` also depends on `{other}`"
-    ))
-    .help(format!(
-        "let one of them depend only on inputs and parameters: `{first} ~ p(x)`, `{other} ~ p(x, {first})`"
-    ))
-}
-
-/// A whole array observed inside a `for`.
-pub fn observed_in_for(name: &str, span: Span, counter: &str) -> Diagnostic {
-    Diagnostic::error(
-        &OBSERVED_TWICE,
-        span,
-        format!("a `for` would give the output `{name}` many distributions"),
-    )
-    .help(format!(
-        "give each element its distribution: `{name}[{counter}] ~ ..`"
-    ))
-}
-
-/// A declared type that is wider than the support of the distribution.
-pub fn wider(span: Span, site: &str, declared: &str, dist: &str, at: Span) -> Diagnostic {
-    let message = format!("`{site}` is declared {declared}, but its distribution is over {dist}");
-    Diagnostic::error(&WIDER, span, message)
-        .also(at, format!("this distribution is over {dist}"))
-        .help(format!("declare it {dist}, or leave the type out"))
-}
-
-/// A layer that is called in the same expression that constructs it.
-pub fn unnamed_layer(span: Span) -> Diagnostic {
-    Diagnostic::error(
-        &UNNAMED_LAYER,
-        span,
-        "a layer needs a name, because its weights are named after it",
-    )
-    .help("write `name = Layer(..)` on a line of its own and call `name`")
-}
-
-/// A layer that is never called (a warning).
-pub fn never_called(span: Span, name: &str) -> Diagnostic {
-    Diagnostic::warning(&NEVER_CALLED, span, format!("the layer `{name}` is never called"))
-        .help(format!("call it, `{name}(x)`, or remove it"))
-}
-
-/// A layer whose second call has other input dims than its first call.
-pub fn called_differently(span: Span, name: &str, first: (&str, Span), found: &str) -> Diagnostic {
-    Diagnostic::error(
-        &CALLED_DIFFERENTLY,
-        span,
-        format!("`{name}` needs dims {}, found {found}", first.0),
-    )
-    .label(format!("called with dims {found}"))
-    .also(first.1, format!("first called with dims {}", first.0))
-    .help("declare a second layer for the other dims")
-}
-
-/// A site or layer declared inside a `for`.
-pub fn site_in_for(span: Span, what: &str) -> Diagnostic {
-    Diagnostic::error(
-        &SITE_IN_FOR,
-        span,
-        format!("{what} cannot be declared inside `for`"),
-    )
-    .help("declare an array before the `for`")
 }

@@ -2,102 +2,124 @@
 
 use super::quoted;
 use bnnc_base::diagnostic::Diagnostic;
+use bnnc_base::reports;
 use bnnc_base::source::Span;
 use bnnc_base::synonyms;
 
-code!(
+codes! {
     DUPLICATE_ITEM,
     "E0201",
     "a name is declared twice",
     "Two items of one file have the same name. An item of the program may have the name of a library item, which is then \
      hidden.",
     "const SIZE = 50\nconst SIZE = 60",
-    "const SIZE = 50\nconst WIDTH = 60"
-);
-code!(
+    "const SIZE = 50\nconst WIDTH = 60";
     UNKNOWN_NAME,
     "E0202",
     "an unknown name",
     "The program uses a name that is not declared here as a parameter, a variable, an item or a library item.",
     "fn f(x: real) -> real {\n  return x + z\n}",
-    "fn f(x: real, z: real) -> real {\n  return x + z\n}"
-);
-code!(
+    "fn f(x: real, z: real) -> real {\n  return x + z\n}";
     UNKNOWN_IMPORT,
     "E0203",
     "an unknown library item",
     "`use` needs a folder or a file of the library, and the name of an item in it.",
     "use layers::Danse",
-    "use layers::Dense"
-);
-code!(
+    "use layers::Dense";
     WRONG_KIND,
     "E0204",
     "a name of the wrong kind",
     "The name exists, but belongs to the wrong kind of item. For example, `~` needs a distribution, `of` a model, and \
      `compare` an inference.",
     "model M(x: real) -> y: real {\n  y ~ relu\n}",
-    "model M(x: real) -> y: real {\n  y ~ Normal(x, 1)\n}"
-);
-code!(
+    "model M(x: real) -> y: real {\n  y ~ Normal(x, 1)\n}";
     CYCLE,
     "E0205",
     "circular definition",
     "Constants, functions, layers, distributions and inferences must not refer to themselves, directly or through other \
      items.",
     "const A = B + 1\nconst B = A - 1",
-    "const A = 2\nconst B = A - 1"
-);
-code!(
+    "const A = 2\nconst B = A - 1";
     REBOUND,
     "E0206",
     "a name that already has a value",
     "A variable can be assigned only once. A `for` or a comprehension cannot change a variable that is assigned outside of \
      it.",
     "fn f(x: real) -> real {\n  y = 2 * x\n  y = y + 1\n  return y\n}",
-    "fn f(x: real) -> real {\n  y = 2 * x\n  z = y + 1\n  return z\n}"
-);
-code!(
+    "fn f(x: real) -> real {\n  y = 2 * x\n  z = y + 1\n  return z\n}";
     UNUSED,
     "E0207",
     "an unused variable",
     "A warning: the variable is never used. If this is intended, begin its name with `_`.",
     "fn f(x: real) -> real {\n  y = 2 * x\n  return x\n}",
-    "fn f(x: real) -> real {\n  y = 2 * x\n  return y\n}"
-);
-code!(
+    "fn f(x: real) -> real {\n  y = 2 * x\n  return y\n}";
     UNKNOWN_TYPE,
     "E0208",
     "an unknown type",
     "The types are `real`, `real(lo, hi)`, `positive`, `unit`, `int`, `count`, `bool`, `index(k)`, `simplex(k)` and \
      `ordered(k)`. Parameters may also have the types `dist` and `fn`. Dims are written in brackets: `real[3]`.",
     "fn f(x: float) -> real {\n  return x\n}",
-    "fn f(x: real) -> real {\n  return x\n}"
-);
-code!(
+    "fn f(x: real) -> real {\n  return x\n}";
     UNKNOWN_DIM,
     "E0209",
     "an unknown dimension",
     "A new name in the brackets of an input's type introduces a dimension whose size comes from the data. Anywhere else, a \
      dimension may contain only numbers and names that already exist.",
     "fn f(x: real) -> real[n] {\n  return [x]\n}",
-    "fn f(x: real[n]) -> real[n] {\n  return x\n}"
-);
-code!(
+    "fn f(x: real[n]) -> real[n] {\n  return x\n}";
     OUT_OF_PLACE,
     "E0210",
     "an expression that does not belong here",
     "Some expressions are allowed only in certain places: `layer.*` and paths in posteriors, strings in data items, ranges \
      in index brackets.",
     "const A = \"text\"",
-    "const A = 1"
-);
+    "const A = 1";
+}
 
-/// Two items of one file with the same name.
-pub fn duplicate_item(name: &str, first: Span, second: Span) -> Diagnostic {
-    Diagnostic::error(&DUPLICATE_ITEM, second, format!("`{name}` is declared twice"))
+reports! {
+    /// Two items of one file with the same name.
+    fn duplicate_item(name: &str, first: Span, second: Span)
+        = error(DUPLICATE_ITEM, second, "`{name}` is declared twice")
         .label("declared again here")
-        .also(first, "first declared here")
+        .also(first, "first declared here");
+
+    /// A variable that is read before its declaration.
+    fn used_early(span: Span, name: &str, later: Span)
+        = error(UNKNOWN_NAME, span, "`{name}` is used before it is declared")
+        .label("used here")
+        .also(later, "declared here");
+
+    /// A variable that is bound twice.
+    fn rebound(name: &str, first: Span, second: Span)
+        = error(REBOUND, second, "`{name}` already has a value")
+        .label("assigned again here")
+        .also(first, "first assigned here")
+        .help("give the new value a new name");
+
+    /// A `for` or a comprehension that rebinds a name of the enclosing scope.
+    fn rebound_in_for(name: &str, first: Span, second: Span)
+        = error(REBOUND, second, "a `for` cannot change `{name}`, which is assigned outside the loop")
+        .label("assigned again here")
+        .also(first, "assigned here")
+        .help("use another name; to add up values write `sum(.. for i in a..b)`");
+
+    /// A variable that is never read.
+    fn unused(name: &str, span: Span)
+        = warning(UNUSED, span, "`{name}` is never used")
+        .help("remove it, or rename it to `_{name}` to keep it unused");
+
+    /// An input of a model that is never read.
+    fn unused_input(name: &str, span: Span)
+        = warning(UNUSED, span, "`{name}` is never used")
+        .help("remove it: a model does not need every column of its data");
+
+    /// A type with wrong arguments in parentheses or brackets.
+    fn malformed_type(span: Span, expected: &str)
+        = error(UNKNOWN_TYPE, span, "expected {expected}");
+
+    /// A construct that is not allowed in this kind of item.
+    fn out_of_place(span: Span, what: &str)
+        = error(OUT_OF_PLACE, span, "{what} does not belong here");
 }
 
 /// A name that is not declared.
@@ -125,17 +147,6 @@ pub fn foreign_module<'a>(
         true => diagnostic.suggest_word(module, []),
         false => diagnostic,
     }
-}
-
-/// A variable that is read before its declaration.
-pub fn used_early(span: Span, name: &str, later: Span) -> Diagnostic {
-    Diagnostic::error(
-        &UNKNOWN_NAME,
-        span,
-        format!("`{name}` is used before it is declared"),
-    )
-    .label("used here")
-    .also(later, "declared here")
 }
 
 /// A `use` of an item that the library does not have.
@@ -184,49 +195,12 @@ pub fn cycle(path: &[(String, Span)]) -> Diagnostic {
     })
 }
 
-/// A variable that is bound twice.
-pub fn rebound(name: &str, first: Span, second: Span) -> Diagnostic {
-    Diagnostic::error(&REBOUND, second, format!("`{name}` already has a value"))
-        .label("assigned again here")
-        .also(first, "first assigned here")
-        .help("give the new value a new name")
-}
-
-/// A `for` or a comprehension that rebinds a name of the enclosing scope.
-pub fn rebound_in_for(name: &str, first: Span, second: Span) -> Diagnostic {
-    Diagnostic::error(
-        &REBOUND,
-        second,
-        format!("a `for` cannot change `{name}`, which is assigned outside the loop"),
-    )
-    .label("assigned again here")
-    .also(first, "assigned here")
-    .help("use another name; to add up values write `sum(.. for i in a..b)`")
-}
-
-/// A variable that is never read.
-pub fn unused(name: &str, span: Span) -> Diagnostic {
-    Diagnostic::warning(&UNUSED, span, format!("`{name}` is never used"))
-        .help(format!("remove it, or rename it to `_{name}` to keep it unused"))
-}
-
-/// An input of a model that is never read.
-pub fn unused_input(name: &str, span: Span) -> Diagnostic {
-    Diagnostic::warning(&UNUSED, span, format!("`{name}` is never used"))
-        .help("remove it: a model does not need every column of its data")
-}
-
 /// A type that does not exist.
 pub fn unknown_type(span: Span, name: &str) -> Diagnostic {
     let names = crate::types::NAMES;
     Diagnostic::error(&UNKNOWN_TYPE, span, format!("unknown type `{name}`"))
         .suggest(name, names.iter().copied())
         .note(format!("the types are {}", quoted(names.iter().copied())))
-}
-
-/// A type with wrong arguments in parentheses or brackets.
-pub fn malformed_type(span: Span, expected: &str) -> Diagnostic {
-    Diagnostic::error(&UNKNOWN_TYPE, span, format!("expected {expected}"))
 }
 
 /// A dimension with an undeclared name.
@@ -237,9 +211,4 @@ pub fn unknown_dim<'a>(span: Span, name: &str, names: impl IntoIterator<Item = &
         .help(format!(
             "introduce it in the type of an input, `x: real[{name}]`, or give it a size: `const {name} = 3`"
         ))
-}
-
-/// A construct that is not allowed in this kind of item.
-pub fn out_of_place(span: Span, what: &str) -> Diagnostic {
-    Diagnostic::error(&OUT_OF_PLACE, span, format!("{what} does not belong here"))
 }

@@ -1,16 +1,17 @@
 //! Diagnostics of running means.
 
 use bnnc_base::diagnostic::{Code, Diagnostic};
+use bnnc_base::reports;
 use bnnc_base::source::Span;
 
-code!(
+codes! {
     UNNAMED_MEAN,
     "E0229",
     "a running mean without a name",
     "A running mean is stored with the trained model under the name that a line of a layer or a model gives it. It is therefore the whole value of such a line, and it cannot stand in a function, in a `for` or inside another expression.",
     "layer Centred()(x: real[n]) -> real[n] {\n  return x - running_mean(x, 0.1, 0)\n}",
-    "layer Centred()(x: real[n]) -> real[n] {\n  centre = running_mean(x, 0.1, 0)\n  return x - centre\n}"
-);
+    "layer Centred()(x: real[n]) -> real[n] {\n  centre = running_mean(x, 0.1, 0)\n  return x - centre\n}";
+}
 
 /// A running mean of several quantities.
 pub static MEAN_OF_SEVERAL: Code = Code {
@@ -31,10 +32,10 @@ pub fn mean_of_several(span: Span, name: &str) -> Box<Diagnostic> {
     )
 }
 
-/// A running mean that is not the value of a line.
-pub fn unnamed_mean(span: Span, name: &str) -> Diagnostic {
-    let text = format!("`{name}` needs a line of its own in a layer or a model");
-    Diagnostic::error(&UNNAMED_MEAN, span, text)
+reports! {
+    /// A running mean that is not the value of a line.
+    fn unnamed_mean(span: Span, name: &str)
+        = error(UNNAMED_MEAN, span, "`{name}` needs a line of its own in a layer or a model")
         .label("this mean has no name")
-        .help(format!("give it a name: `centre = {name}(..)`"))
+        .help("give it a name: `centre = {name}(..)`");
 }

@@ -2,156 +2,120 @@
 
 use super::{count, quoted};
 use bnnc_base::diagnostic::Diagnostic;
+use bnnc_base::reports;
 use bnnc_base::source::Span;
 
-code!(
+codes! {
     MISMATCH,
     "E0211",
     "a value of the wrong type",
     "The value does not have the type that is needed here. Arrays are not broadcast: `(n)` and `(n, 1)` are different shapes.",
     "fn f(x: real[3]) -> real {\n  return x\n}",
-    "fn f(x: real[3]) -> real {\n  return sum(x)\n}"
-);
-code!(
+    "fn f(x: real[3]) -> real {\n  return sum(x)\n}";
     DIMS,
     "E0212",
     "dims that differ",
     "An elementwise operation takes arrays of equal dims, or an array and a scalar. Arrays are not broadcast.",
     "fn f(x: real[n], y: real[m]) -> real[n] {\n  return x + y\n}",
-    "fn f(x: real[n], y: real[n]) -> real[n] {\n  return x + y\n}"
-);
-code!(
+    "fn f(x: real[n], y: real[n]) -> real[n] {\n  return x + y\n}";
     MATRIX_PRODUCT,
     "E0213",
     "a matrix product that does not fit",
     "`a @ b` needs as many columns on the left as rows on the right; one side may be a vector.",
     "fn f(w: real[4, 6], x: real[5]) -> real[4] {\n  return w @ x\n}",
-    "fn f(w: real[4, 6], x: real[6]) -> real[4] {\n  return w @ x\n}"
-);
-code!(
+    "fn f(w: real[4, 6], x: real[6]) -> real[4] {\n  return w @ x\n}";
     SUPPORT,
     "E0214",
     "a value outside its support",
     "The value can never be valid for the parameter: for example, a negative scale, or a probability above one.",
     "model M(x: real) -> y: real {\n  y ~ Normal(x, -1)\n}",
-    "model M(x: real) -> y: real {\n  y ~ Normal(x, 1)\n}"
-);
-code!(
+    "model M(x: real) -> y: real {\n  y ~ Normal(x, 1)\n}";
     ARGUMENT_COUNT,
     "E0215",
     "too many or too few arguments",
     "Every parameter without a default needs an argument, and more arguments than parameters are not allowed.",
     "fn f(x: real) -> real {\n  return max(x, 0, 1)\n}",
-    "fn f(x: real) -> real {\n  return max(x, 0)\n}"
-);
-code!(
+    "fn f(x: real) -> real {\n  return max(x, 0)\n}";
     UNKNOWN_ARGUMENT,
     "E0216",
     "an unknown argument",
     "The call names an argument that the function, layer or distribution does not have.",
     "model M(x: real) -> y: real {\n  y ~ Normal(loc = x, scele = 1)\n}",
-    "model M(x: real) -> y: real {\n  y ~ Normal(loc = x, scale = 1)\n}"
-);
-code!(
+    "model M(x: real) -> y: real {\n  y ~ Normal(loc = x, scale = 1)\n}";
     ARGUMENT_TWICE,
     "E0217",
     "an argument is given twice",
     "One parameter gets two values: one by position and one by name, or two by name.",
     "model M(x: real) -> y: real {\n  y ~ Normal(x, 1, loc = 0)\n}",
-    "model M(x: real) -> y: real {\n  y ~ Normal(x, scale = 1)\n}"
-);
-code!(
+    "model M(x: real) -> y: real {\n  y ~ Normal(x, scale = 1)\n}";
     NOT_CALLABLE,
     "E0218",
     "a value that cannot be called",
     "Only functions, layers and distributions take arguments.",
     "fn f(x: real) -> real {\n  return x(1)\n}",
-    "fn f(x: real) -> real {\n  return x * 1\n}"
-);
-code!(
+    "fn f(x: real) -> real {\n  return x * 1\n}";
     DOES_NOT_LIFT,
     "E0219",
     "a function that does not work elementwise",
     "A function of scalars works elementwise on arrays if all its operations are elementwise. This function has an operation that is not elementwise.",
     "fn pair(x: real) -> real {\n  return sum([x, 1])\n}\n\nfn f(x: real[3]) -> real[3] {\n  return pair(x)\n}",
-    "fn pair(x: real) -> real {\n  return x + 1\n}\n\nfn f(x: real[3]) -> real[3] {\n  return pair(x)\n}"
-);
-code!(
+    "fn pair(x: real) -> real {\n  return x + 1\n}\n\nfn f(x: real[3]) -> real[3] {\n  return pair(x)\n}";
     INDEX,
     "E0220",
     "an index that does not fit",
     "An index lies outside its axis or belongs to another axis, or there are more indices than axes.",
     "fn f(x: real[2]) -> real {\n  return x[2]\n}",
-    "fn f(x: real[2]) -> real {\n  return x[1]\n}"
-);
-code!(
+    "fn f(x: real[2]) -> real {\n  return x[1]\n}";
     NOT_STATIC,
     "E0221",
     "an integer that is not known at compile time",
     "Dims, ranges and the integer arguments of layers may contain only numbers, constants, names of dims, integer parameters \
      and loop counters.",
     "model M(k: int) -> y: real {\n  y ~ Normal(sum(zeros(k)), 1)\n}",
-    "model M(x: real[k]) -> y: real {\n  y ~ Normal(sum(x) + sum(zeros(k)), 1)\n}"
-);
-code!(
+    "model M(x: real[k]) -> y: real {\n  y ~ Normal(sum(x) + sum(zeros(k)), 1)\n}";
     DIM_UNSOLVED,
     "E0222",
     "a dimension whose size is not determined",
     "The arguments of this call do not determine the size of a dimension.",
     "fn half(x: real[n + m]) -> real[n] {\n  return x[0..n]\n}\n\nfn f(x: real[4]) -> real[2] {\n  return half(x)\n}",
-    "fn half(x: real[2 * n]) -> real[n] {\n  return x[0..n]\n}\n\nfn f(x: real[4]) -> real[2] {\n  return half(x)\n}"
-);
-code!(
+    "fn half(x: real[2 * n]) -> real[n] {\n  return x[0..n]\n}\n\nfn f(x: real[4]) -> real[2] {\n  return half(x)\n}";
     UNKNOWN_PART,
     "E0223",
     "an unknown part of a value",
     "A distribution has only the parts that its `dist` defines: `log_density(x)`, `draw`, `mean`, `variance`, ..",
     "dist Twice(first: dist) on real {\n  log_density(x) = first.log_denity(x)\n}",
-    "dist Twice(first: dist) on real {\n  log_density(x) = first.log_density(x)\n}"
-);
-code!(
+    "dist Twice(first: dist) on real {\n  log_density(x) = first.log_density(x)\n}";
     NOISE,
     "E0224",
     "noise outside `draw`",
     "Random quantities are declared by `~`; `standard_normal()` and similar functions are allowed only in the `draw` of a distribution.",
     "fn f(x: real) -> real {\n  return x + standard_normal()\n}",
-    "dist Shifted(x: real) on real {\n  draw = x + standard_normal()\n}"
-);
-code!(
+    "dist Shifted(x: real) on real {\n  draw = x + standard_normal()\n}";
     TOO_DEEP,
     "E0225",
     "an expression that is nested too deeply",
     "Expressions may be nested 200 levels deep. Give names to subexpressions.",
     "(an expression with more than 200 levels)",
-    "const A = ((1))"
-);
-code!(
+    "const A = ((1))";
     NOT_CONSTANT,
     "E0226",
     "a value that is not constant",
     "Constants, options, start values and bounds of types may contain only numbers, constants and arithmetic.",
     "const A = [1, 2]",
-    "const A = 1 + 2"
-);
-code!(
+    "const A = 1 + 2";
     WINDOW,
     "E0227",
     "a window that does not fit",
     "The windows of a convolution or a pooling operation must lie inside the image, so a kernel cannot be larger than the \
      image. `pad` enlarges the image.",
     "fn f(x: real[1, 4, 4], kernel: real[2, 1, 5, 5]) -> real[2, 1, 1] {\n  return conv(x, kernel)\n}",
-    "fn f(x: real[1, 4, 4], kernel: real[2, 1, 5, 5]) -> real[2, 2, 2] {\n  return conv(pad(x, 1), kernel)\n}"
-);
-code!(
+    "fn f(x: real[1, 4, 4], kernel: real[2, 1, 5, 5]) -> real[2, 2, 2] {\n  return conv(pad(x, 1), kernel)\n}";
     RESHAPE,
     "E0228",
     "a reshape that changes the number of elements",
     "`reshape` keeps the elements and changes the dims, so the product of the dims must stay the same.",
     "fn f(x: real[6]) -> real[2, 2] {\n  return reshape(x, 2, 2)\n}",
-    "fn f(x: real[6]) -> real[2, 3] {\n  return reshape(x, 2, 3)\n}"
-);
-
-code!(
+    "fn f(x: real[6]) -> real[2, 3] {\n  return reshape(x, 2, 3)\n}";
     APPLIED_TWICE,
     "E0270",
     "a value on the scale of another parameterisation",
@@ -159,9 +123,7 @@ code!(
      `sigmoid(x)` as a logit, and `Poisson(exp(x))` uses the rate `exp(x)` as a log rate. Remove the function, or name the \
      parameter.",
     "model M(x: real) -> y: bool {\n  b ~ Normal(0, 1)\n  y ~ Bernoulli(sigmoid(b * x))\n}",
-    "model M(x: real) -> y: bool {\n  b ~ Normal(0, 1)\n  y ~ Bernoulli(p = sigmoid(b * x))\n}"
-);
-code!(
+    "model M(x: real) -> y: bool {\n  b ~ Normal(0, 1)\n  y ~ Bernoulli(p = sigmoid(b * x))\n}";
     EITHER_SIGN,
     "E0271",
     "a scale that can be negative",
@@ -169,26 +131,21 @@ code!(
      values are allowed, such as positive ones. If the value leaves the allowed range, the density becomes NaN, and training \
      or the chain stops.",
     "model M(x: real) -> y: real {\n  sigma ~ Normal(0, 1)\n  y ~ Normal(x, sigma)\n}",
-    "model M(x: real) -> y: real {\n  sigma: positive ~ Normal(0, 1)\n  y ~ Normal(x, sigma)\n}"
-);
-code!(
+    "model M(x: real) -> y: real {\n  sigma: positive ~ Normal(0, 1)\n  y ~ Normal(x, sigma)\n}";
     MIXED_PARAMETERS,
     "E0272",
     "parameters of two parameterisations",
     "Some distributions have several parameterisations. A call may use the parameters of only one of them.",
     "model M(x: real) -> y: bool {\n  y ~ Bernoulli(logit = x, p = 0.5)\n}",
-    "model M(x: real) -> y: bool {\n  y ~ Bernoulli(logit = x)\n}"
-);
-
-code!(
+    "model M(x: real) -> y: bool {\n  y ~ Bernoulli(logit = x)\n}";
     SQUARED_DEVIATION,
     "E0274",
     "the square of a parameter as a standard deviation",
     "A warning: distributions take standard deviations, not variances. In `Normal(mu, sigma ^ 2)` the standard deviation is \
      `sigma ^ 2`, so `sigma` is the square root of the standard deviation, and the prior of `sigma` is a prior on that root.",
     "model M(x: real) -> y: real {\n  sigma: positive ~ HalfNormal(1)\n  y ~ Normal(x, sigma ^ 2)\n}",
-    "model M(x: real) -> y: real {\n  sigma: positive ~ HalfNormal(1)\n  y ~ Normal(x, sigma)\n}"
-);
+    "model M(x: real) -> y: real {\n  sigma: positive ~ HalfNormal(1)\n  y ~ Normal(x, sigma)\n}";
+}
 
 /// A squared parameter passed as a standard deviation (a warning).
 pub fn squared_deviation(span: Span, (dist, param): (&str, &str), (site, at): (&str, Span)) -> Diagnostic {
@@ -244,18 +201,109 @@ pub fn either_sign(span: Span, what: &str, wanted: &str, site: Option<(&str, Spa
     }
 }
 
-/// Argument names that do not all belong to one parameterisation.
-pub fn mixed_parameters(span: Span, dist: &str, lists: &[String]) -> Diagnostic {
-    let message = format!("`{dist}` has no parameterisation with all of these parameters");
-    Diagnostic::error(&MIXED_PARAMETERS, span, message)
+reports! {
+    /// Argument names that do not all belong to one parameterisation.
+    fn mixed_parameters(span: Span, dist: &str, lists: &[String])
+        = error(MIXED_PARAMETERS, span, "`{dist}` has no parameterisation with all of these parameters")
         .label("cannot be combined with the others")
-        .help(format!("write one of {}", lists.join(", ")))
-}
+        .help("write one of {}", lists.join(", "));
 
-/// A value of the wrong type.
-pub fn mismatch(span: Span, expected: &str, found: &str) -> Diagnostic {
-    Diagnostic::error(&MISMATCH, span, format!("expected {expected}, found {found}"))
-        .label(format!("this is {found}"))
+    /// A value of the wrong type.
+    fn mismatch(span: Span, expected: &str, found: &str)
+        = error(MISMATCH, span, "expected {expected}, found {found}")
+        .label("this is {found}");
+
+    /// An argument of the wrong type.
+    fn argument_mismatch(span: Span, param: &str, expected: &str, found: &str)
+        = error(MISMATCH, span, "`{param}` needs {expected}, found {found}")
+        .label("this is {found}");
+
+    /// An operation on two arrays with different dims.
+    fn dims(span: Span, op: &str, left: (&str, Span), right: (&str, Span))
+        = error(DIMS, span, "{op} needs equal dims, found {} and {}", left.0, right.0)
+        .label("arrays are not broadcast")
+        .also(left.1, "this has dims {}", left.0)
+        .also(right.1, "this has dims {}", right.0);
+
+    /// A `reshape` to dims with another number of elements.
+    fn reshape(span: Span, from: (&str, Span), to: &str)
+        = error(RESHAPE, span, "`reshape` cannot change the number of elements, found dims {} and {to}", from.0)
+        .also(from.1, "this has dims {}", from.0);
+
+    /// A matrix product whose inner dims differ.
+    fn matrix_product(span: Span, text: &str, left: (&str, Span), right: (&str, Span))
+        = error(MATRIX_PRODUCT, span, "`{text}` needs {} rows on the right, found {}", left.0, right.0)
+        .also(left.1, "this has {} columns", left.0)
+        .also(right.1, "this has {} rows", right.0);
+
+    /// A matrix product of operands that are not matrices or vectors.
+    fn matrix_ranks(span: Span, left: (&str, Span), right: (&str, Span), help: &str)
+        = error(MATRIX_PRODUCT, span, "`@` needs two matrices, or a matrix and a vector, found {} and {}", left.0, right.0)
+        .also(left.1, "this is {}", left.0)
+        .also(right.1, "this is {}", right.0)
+        .help("{help}");
+
+    /// A value that lies outside the support.
+    fn support(span: Span, what: &str, expected: &str, found: &str)
+        = error(SUPPORT, span, "{what} must be {expected}, but this is {found}")
+        .label("this is {found}");
+
+    /// A reduction that needs at least one element, over a range that is empty for some values of a counter.
+    fn empty_range(span: Span, reduction: &str)
+        = error(SUPPORT, span, "`{reduction}` needs at least one element, but this range is empty for some values of the loop counter")
+        .label("empty for some values of the loop counter")
+        .help("start the counter at a value for which the range is not empty")
+        .help("or give a value for the empty range: `if t > 1 {{ {reduction}(..) }} else {{ 0 }}`");
+
+    /// Too many arguments.
+    fn too_many(span: Span, callee: &str, expected: usize, found: usize)
+        = error(ARGUMENT_COUNT, span, "`{callee}` takes {}, found {found}", count(expected, "argument"));
+
+    /// A parameter without an argument.
+    fn missing(span: Span, callee: &str, names: &[&str])
+        = error(ARGUMENT_COUNT, span, "`{callee}` needs {}", quoted(names.iter().copied()))
+        .label("missing here");
+
+    /// An argument given twice.
+    fn argument_twice(name: &str, first: Span, second: Span)
+        = error(ARGUMENT_TWICE, second, "`{name}` is given twice")
+        .label("given again here")
+        .also(first, "first given here");
+
+    /// A call of a value that cannot be called: it is not a function, layer or distribution.
+    fn not_callable(span: Span, found: &str)
+        = error(NOT_CALLABLE, span, "expected a function, a layer or a distribution, found {found}");
+
+    /// A function of scalars that cannot be applied to an array.
+    fn does_not_lift(span: Span, callee: &str, found: &str, at: Span, what: &str)
+        = error(DOES_NOT_LIFT, span, "`{callee}` needs a scalar, found {found}")
+        .label("this is {found}")
+        .also(at, "`{callee}` does not work elementwise on arrays because of {what}")
+        .help("apply it to the elements: `[{callee}(x[i]) for i in 0..length(x)]`");
+
+    /// An integer that must be known before the run but is not.
+    fn not_static(span: Span, what: &str)
+        = error(NOT_STATIC, span, "{what} must be known at compile time")
+        .label("not a compile-time constant")
+        .help("use a number, a `const`, the name of a dim, an integer parameter or a loop counter");
+
+    /// A dimension that the arguments of a call do not determine.
+    fn dim_unsolved(span: Span, callee: &str, dim: &str)
+        = error(DIM_UNSOLVED, span, "the arguments of `{callee}` do not determine the dimension `{dim}`");
+
+    /// Noise in a place where noise is not allowed.
+    fn noise(span: Span, name: &str)
+        = error(NOISE, span, "`{name}` is allowed only in the `draw` of a distribution")
+        .help("declare a random quantity with `~`");
+
+    /// An expression that is nested too deeply.
+    fn too_deep(span: Span)
+        = error(TOO_DEEP, span, "this expression is nested too deeply")
+        .help("give names to subexpressions, or write a long sum as `sum(.. for i in 0..n)`");
+
+    /// A value that must be constant but is not.
+    fn not_constant(span: Span, what: &str)
+        = error(NOT_CONSTANT, span, "{what} must be a constant number");
 }
 
 /// A position along an axis that is not an integer.
@@ -274,31 +322,9 @@ pub fn not_a_position(span: Span, found: &str) -> Diagnostic {
     }
 }
 
-/// An argument of the wrong type.
-pub fn argument_mismatch(span: Span, param: &str, expected: &str, found: &str) -> Diagnostic {
-    Diagnostic::error(
-        &MISMATCH,
-        span,
-        format!("`{param}` needs {expected}, found {found}"),
-    )
-    .label(format!("this is {found}"))
-}
-
 /// Lists the parameters of a callee, in order.
 pub fn takes<'a>(callee: &str, params: impl IntoIterator<Item = &'a str>) -> String {
     format!("`{callee}` takes {}, in this order", quoted(params))
-}
-
-/// An operation on two arrays with different dims.
-pub fn dims(span: Span, op: &str, left: (&str, Span), right: (&str, Span)) -> Diagnostic {
-    Diagnostic::error(
-        &DIMS,
-        span,
-        format!("{op} needs equal dims, found {} and {}", left.0, right.0),
-    )
-    .label("arrays are not broadcast")
-    .also(left.1, format!("this has dims {}", left.0))
-    .also(right.1, format!("this has dims {}", right.0))
 }
 
 /// A window that is larger than its axis, or empty.
@@ -317,70 +343,6 @@ pub fn window(op: &str, whole: (&str, Span), window: (&str, Span)) -> Diagnostic
         "use windows of 1 to {}, or enlarge the image: `pad(.., width)`, or `padding = width` in `Conv`",
         whole.0
     ))
-}
-
-/// A `reshape` to dims with another number of elements.
-pub fn reshape(span: Span, from: (&str, Span), to: &str) -> Diagnostic {
-    let message = format!(
-        "`reshape` cannot change the number of elements, found dims {} and {to}",
-        from.0
-    );
-    Diagnostic::error(&RESHAPE, span, message).also(from.1, format!("this has dims {}", from.0))
-}
-
-/// A matrix product whose inner dims differ.
-pub fn matrix_product(span: Span, text: &str, left: (&str, Span), right: (&str, Span)) -> Diagnostic {
-    let message = format!("`{text}` needs {} rows on the right, found {}", left.0, right.0);
-    Diagnostic::error(&MATRIX_PRODUCT, span, message)
-        .also(left.1, format!("this has {} columns", left.0))
-        .also(right.1, format!("this has {} rows", right.0))
-}
-
-/// A matrix product of operands that are not matrices or vectors.
-pub fn matrix_ranks(span: Span, left: (&str, Span), right: (&str, Span), help: &str) -> Diagnostic {
-    let message = format!(
-        "`@` needs two matrices, or a matrix and a vector, found {} and {}",
-        left.0, right.0
-    );
-    Diagnostic::error(&MATRIX_PRODUCT, span, message)
-        .also(left.1, format!("this is {}", left.0))
-        .also(right.1, format!("this is {}", right.0))
-        .help(help)
-}
-
-/// A value that lies outside the support.
-pub fn support(span: Span, what: &str, expected: &str, found: &str) -> Diagnostic {
-    Diagnostic::error(
-        &SUPPORT,
-        span,
-        format!("{what} must be {expected}, but this is {found}"),
-    )
-    .label(format!("this is {found}"))
-}
-
-/// A reduction that needs at least one element, over a range that is empty for some values of a counter.
-pub fn empty_range(span: Span, reduction: &str) -> Diagnostic {
-    let message = format!(
-        "`{reduction}` needs at least one element, but this range is empty for some values of the loop counter"
-    );
-    Diagnostic::error(&SUPPORT, span, message)
-        .label("empty for some values of the loop counter")
-        .help("start the counter at a value for which the range is not empty")
-        .help(format!(
-            "or give a value for the empty range: `if t > 1 {{ {reduction}(..) }} else {{ 0 }}`"
-        ))
-}
-
-/// Too many arguments.
-pub fn too_many(span: Span, callee: &str, expected: usize, found: usize) -> Diagnostic {
-    let message = format!("`{callee}` takes {}, found {found}", count(expected, "argument"));
-    Diagnostic::error(&ARGUMENT_COUNT, span, message)
-}
-
-/// A parameter without an argument.
-pub fn missing(span: Span, callee: &str, names: &[&str]) -> Diagnostic {
-    let message = format!("`{callee}` needs {}", quoted(names.iter().copied()));
-    Diagnostic::error(&ARGUMENT_COUNT, span, message).label("missing here")
 }
 
 /// A named argument that the callee does not have.
@@ -405,39 +367,6 @@ pub fn unknown_argument<'a>(
     .note(note)
 }
 
-/// An argument given twice.
-pub fn argument_twice(name: &str, first: Span, second: Span) -> Diagnostic {
-    Diagnostic::error(&ARGUMENT_TWICE, second, format!("`{name}` is given twice"))
-        .label("given again here")
-        .also(first, "first given here")
-}
-
-/// A call of a value that cannot be called: it is not a function, layer or distribution.
-pub fn not_callable(span: Span, found: &str) -> Diagnostic {
-    Diagnostic::error(
-        &NOT_CALLABLE,
-        span,
-        format!("expected a function, a layer or a distribution, found {found}"),
-    )
-}
-
-/// A function of scalars that cannot be applied to an array.
-pub fn does_not_lift(span: Span, callee: &str, found: &str, at: Span, what: &str) -> Diagnostic {
-    Diagnostic::error(
-        &DOES_NOT_LIFT,
-        span,
-        format!("`{callee}` needs a scalar, found {found}"),
-    )
-    .label(format!("this is {found}"))
-    .also(
-        at,
-        format!("`{callee}` does not work elementwise on arrays because of {what}"),
-    )
-    .help(format!(
-        "apply it to the elements: `[{callee}(x[i]) for i in 0..length(x)]`"
-    ))
-}
-
 /// An index that lies outside its axis, or that belongs to another axis.
 pub fn index(span: Span, message: String, array: (Span, String)) -> Diagnostic {
     Diagnostic::error(&INDEX, span, message).also(array.0, array.1)
@@ -457,22 +386,6 @@ pub fn with_bool_help(diagnostic: Diagnostic, found: &str) -> Diagnostic {
     )
 }
 
-/// An integer that must be known before the run but is not.
-pub fn not_static(span: Span, what: &str) -> Diagnostic {
-    Diagnostic::error(&NOT_STATIC, span, format!("{what} must be known at compile time"))
-        .label("not a compile-time constant")
-        .help("use a number, a `const`, the name of a dim, an integer parameter or a loop counter")
-}
-
-/// A dimension that the arguments of a call do not determine.
-pub fn dim_unsolved(span: Span, callee: &str, dim: &str) -> Diagnostic {
-    Diagnostic::error(
-        &DIM_UNSOLVED,
-        span,
-        format!("the arguments of `{callee}` do not determine the dimension `{dim}`"),
-    )
-}
-
 /// A part that a value does not have, such as `.mode` of a distribution.
 pub fn unknown_part<'a>(
     span: Span,
@@ -487,25 +400,4 @@ pub fn unknown_part<'a>(
         true => diagnostic.suggest_word(&format!(".{name}"), names),
         false => diagnostic.suggest(name, names).note(format!("it has {all}")),
     }
-}
-
-/// Noise in a place where noise is not allowed.
-pub fn noise(span: Span, name: &str) -> Diagnostic {
-    Diagnostic::error(
-        &NOISE,
-        span,
-        format!("`{name}` is allowed only in the `draw` of a distribution"),
-    )
-    .help("declare a random quantity with `~`")
-}
-
-/// An expression that is nested too deeply.
-pub fn too_deep(span: Span) -> Diagnostic {
-    Diagnostic::error(&TOO_DEEP, span, "this expression is nested too deeply")
-        .help("give names to subexpressions, or write a long sum as `sum(.. for i in 0..n)`")
-}
-
-/// A value that must be constant but is not.
-pub fn not_constant(span: Span, what: &str) -> Diagnostic {
-    Diagnostic::error(&NOT_CONSTANT, span, format!("{what} must be a constant number"))
 }
