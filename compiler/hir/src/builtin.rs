@@ -4,7 +4,7 @@
 //! instead.
 
 use bnnc_abi::symbols::NoiseKind;
-use bnnc_graph::op::{Lower, Op, OpDef};
+use bnnc_graph::op::Op;
 use bnnc_graph::ops;
 use bnnc_graph::tensor::Tensor;
 use bnnc_math::scalar::ScalarTypes;
@@ -175,215 +175,74 @@ impl Builtin {
     }
 }
 
-const fn f(
-    name: &'static str,
-    doc: &'static str,
-    params: &'static [&'static str],
-    rule: BuiltinRule,
-) -> Builtin {
-    Builtin {
-        name,
-        doc,
-        params,
-        rule,
-    }
+/// Declares the built-in functions of the language: `name(parameters) = rule, doc;`.
+macro_rules! builtins {
+    ($($name:ident($($param:ident),*) = $rule:expr, $doc:literal;)*) => {
+        /// All built-in functions, sorted by name.
+        pub static ALL: &[Builtin] = {
+            use BuiltinRule::*;
+            &[$(Builtin {
+                name: stringify!($name),
+                doc: $doc,
+                params: &[$(stringify!($param)),*],
+                rule: $rule,
+            }),*]
+        };
+    };
 }
 
-/// Wraps an op as a function that applies to a number or to each element of an array.
-const fn scalar(op: &'static OpDef) -> Builtin {
-    f(op.name, op.doc, &["x"], BuiltinRule::Elementwise(Op(op)))
+builtins! {
+    abs(x) = Elementwise(Op(&ops::abs::ABS)), "The absolute value.";
+    cholesky(a) = Cholesky(Op(&ops::cholesky::CHOLESKY)), "The lower Cholesky factor of a positive definite matrix.";
+    concat(a, b) = Concat, "Joins arrays along their first axis.";
+    conv(x, kernel, stride) = Conv, "For each output channel and window of the image, the sum of products with the kernel; the default stride is 1.";
+    cos(x) = Elementwise(Op(&ops::cos::COS)), "The cosine.";
+    cumsum(x) = LastAxis(Along::Cumsum), "Running sums along the last axis.";
+    diag(v) = Diag, "A vector as a diagonal matrix.";
+    digamma(x) = Elementwise(Op(&ops::digamma::DIGAMMA)), "The derivative of `lgamma`.";
+    dot(a, b) = Dot, "The sum of products of two vectors.";
+    erf(x) = Elementwise(Op(&ops::erf::ERF)), "The error function.";
+    erfc(x) = Elementwise(Op(&ops::erfc::ERFC)), "`1 - erf(x)`, accurate also where the result is small.";
+    exp(x) = Elementwise(Op(&ops::exp::EXP)), "The natural exponential.";
+    expm1(x) = Elementwise(Op(&ops::expm1::EXPM1)), "`exp(x) - 1`, accurate near zero.";
+    eye(n) = Eye, "The identity matrix.";
+    floor(x) = Elementwise(Op(&ops::floor::FLOOR)), "The largest integer not above `x`.";
+    length(x) = Length, "The size of the first axis.";
+    lgamma(x) = Elementwise(Op(&ops::lgamma::LGAMMA)), "The logarithm of the absolute value of the gamma function.";
+    log(x) = Elementwise(Op(&ops::log::LOG)), "The natural logarithm.";
+    log1p(x) = Elementwise(Op(&ops::log1p::LOG1P)), "`log(1 + x)`, accurate near zero.";
+    log_sigmoid(x) = Elementwise(Op(&ops::log_sigmoid::LOG_SIGMOID)), "`log(sigmoid(x))`, stable in both tails.";
+    log_softmax(x) = LastAxis(Along::LogSoftmax), "The logarithm of `softmax`.";
+    logsumexp(x) = LogSumExp, "`log(sum(exp(x)))` along the last axis, without overflow.";
+    max(a, b) = Extremum(Op(&ops::max::MAX), Reduction::Max), "The larger of two values, or the largest element of one array.";
+    max_pool(x, size, stride) = Pool(Reduction::Max), "The largest element of each window of each channel. Without a stride, windows do not overlap.";
+    mean(x) = Reduce(Reduction::Mean), "The mean of all elements.";
+    mean_pool(x, size, stride) = Pool(Reduction::Mean), "The mean of each window of each channel. Without a stride, windows do not overlap.";
+    min(a, b) = Extremum(Op(&ops::min::MIN), Reduction::Min), "The smaller of two values, or the smallest element of one array.";
+    ones(dims) = Filled(1.0), "An array of ones.";
+    outer(a, b) = Outer, "All products of the elements of two vectors.";
+    pad(x, width) = Pad, "Adds zeros around the last two axes.";
+    prod(x) = Reduce(Reduction::Prod), "The product of all elements.";
+    repeat(x, dims) = Repeat, "Repeats `x` along new last axes of these dims.";
+    reshape(x, dims) = Reshape, "An array of these dims with the elements of `x` in row-major order.";
+    running_mean(x, momentum, start) = RunningMean, "The mean of `x` over the rows of a training step, and a running average of these means elsewhere; see [Running means](#running-means).";
+    sigmoid(x) = Elementwise(Op(&ops::sigmoid::SIGMOID)), "`1 / (1 + exp(-x))`.";
+    sign(x) = Elementwise(Op(&ops::sign::SIGN)), "-1, 0 or 1.";
+    sin(x) = Elementwise(Op(&ops::sin::SIN)), "The sine.";
+    softmax(x) = LastAxis(Along::Softmax), "`exp(x) / sum(exp(x))` along the last axis.";
+    softplus(x) = Elementwise(Op(&ops::softplus::SOFTPLUS)), "`log(1 + exp(x))`, stable in both tails.";
+    solve_lower(l, b) = SolveLower, "Solves `l x = b` for a lower triangular `l`.";
+    sqrt(x) = Elementwise(Op(&ops::sqrt::SQRT)), "The square root.";
+    standard_gamma(shape) = Noise(NoiseKind::Gamma), "A gamma variate with this shape and a scale of one; only in `draw`.";
+    standard_normal() = Noise(NoiseKind::Normal), "A standard normal variate; only in `draw`.";
+    standard_uniform() = Noise(NoiseKind::Uniform), "A uniform variate on (0, 1); only in `draw`.";
+    stop_gradient(x) = Same(Op(&ops::stop_gradient::STOP_GRADIENT)), "The same value, with a derivative of zero.";
+    sum(x) = Reduce(Reduction::Sum), "The sum of all elements.";
+    tanh(x) = Elementwise(Op(&ops::tanh::TANH)), "The hyperbolic tangent.";
+    transpose(a) = Transpose, "The transposed matrix.";
+    trigamma(x) = Elementwise(Op(&ops::trigamma::TRIGAMMA)), "The second derivative of `lgamma`.";
+    zeros(dims) = Filled(0.0), "An array of zeros.";
 }
-
-/// Returns whether an op maps each real element of one operand to a real. Programs can call every such
-/// op by its name.
-fn maps_reals(op: &OpDef) -> bool {
-    matches!(op.lower, Lower::Scalar(scalar) if scalar.arity() == 1 && scalar.types() == ScalarTypes::Reals)
-}
-
-/// All built-in functions, sorted by name: the functions of [`OTHERS`] and the ops that map reals.
-pub static ALL: LazyLock<Vec<Builtin>> = LazyLock::new(|| {
-    let ops = ops::ALL.iter().filter(|op| maps_reals(op));
-    let mut all: Vec<Builtin> = ops.map(|op| scalar(op)).chain(OTHERS.iter().copied()).collect();
-    all.sort_unstable_by_key(|builtin| builtin.name);
-    all
-});
-
-/// The built-in functions that are not ops of one real operand.
-static OTHERS: &[Builtin] = &[
-    scalar(&ops::abs::ABS),
-    f(
-        "cholesky",
-        "The lower Cholesky factor of a positive definite matrix.",
-        &["a"],
-        BuiltinRule::Cholesky(Op(&ops::cholesky::CHOLESKY)),
-    ),
-    f(
-        "concat",
-        "Joins arrays along their first axis.",
-        &["a", "b"],
-        BuiltinRule::Concat,
-    ),
-    f(
-        "conv",
-        "For each output channel and window of the image, the sum of products with the kernel; the default stride is 1.",
-        &["x", "kernel", "stride"],
-        BuiltinRule::Conv,
-    ),
-    f(
-        "cumsum",
-        "Running sums along the last axis.",
-        &["x"],
-        BuiltinRule::LastAxis(Along::Cumsum),
-    ),
-    f(
-        "diag",
-        "A vector as a diagonal matrix.",
-        &["v"],
-        BuiltinRule::Diag,
-    ),
-    f(
-        "dot",
-        "The sum of products of two vectors.",
-        &["a", "b"],
-        BuiltinRule::Dot,
-    ),
-    f("eye", "The identity matrix.", &["n"], BuiltinRule::Eye),
-    f(
-        "length",
-        "The size of the first axis.",
-        &["x"],
-        BuiltinRule::Length,
-    ),
-    f(
-        "log_softmax",
-        "The logarithm of `softmax`.",
-        &["x"],
-        BuiltinRule::LastAxis(Along::LogSoftmax),
-    ),
-    f(
-        "logsumexp",
-        "`log(sum(exp(x)))` along the last axis, without overflow.",
-        &["x"],
-        BuiltinRule::LogSumExp,
-    ),
-    f(
-        "max",
-        "The larger of two values, or the largest element of one array.",
-        &["a", "b"],
-        BuiltinRule::Extremum(Op(&ops::max::MAX), Reduction::Max),
-    ),
-    f(
-        "max_pool",
-        "The largest element of each window of each channel. Without a stride, windows do not overlap.",
-        &["x", "size", "stride"],
-        BuiltinRule::Pool(Reduction::Max),
-    ),
-    f(
-        "mean",
-        "The mean of all elements.",
-        &["x"],
-        BuiltinRule::Reduce(Reduction::Mean),
-    ),
-    f(
-        "mean_pool",
-        "The mean of each window of each channel. Without a stride, windows do not overlap.",
-        &["x", "size", "stride"],
-        BuiltinRule::Pool(Reduction::Mean),
-    ),
-    f(
-        "min",
-        "The smaller of two values, or the smallest element of one array.",
-        &["a", "b"],
-        BuiltinRule::Extremum(Op(&ops::min::MIN), Reduction::Min),
-    ),
-    f("ones", "An array of ones.", &["dims"], BuiltinRule::Filled(1.0)),
-    f(
-        "outer",
-        "All products of the elements of two vectors.",
-        &["a", "b"],
-        BuiltinRule::Outer,
-    ),
-    f(
-        "pad",
-        "Adds zeros around the last two axes.",
-        &["x", "width"],
-        BuiltinRule::Pad,
-    ),
-    f(
-        "prod",
-        "The product of all elements.",
-        &["x"],
-        BuiltinRule::Reduce(Reduction::Prod),
-    ),
-    f(
-        "repeat",
-        "Repeats `x` along new last axes of these dims.",
-        &["x", "dims"],
-        BuiltinRule::Repeat,
-    ),
-    f(
-        "reshape",
-        "An array of these dims with the elements of `x` in row-major order.",
-        &["x", "dims"],
-        BuiltinRule::Reshape,
-    ),
-    f(
-        "running_mean",
-        "The mean of `x` over the rows of a training step, and a running average of these means elsewhere; see [Running means](#running-means).",
-        &["x", "momentum", "start"],
-        BuiltinRule::RunningMean,
-    ),
-    scalar(&ops::sign::SIGN),
-    f(
-        "softmax",
-        "`exp(x) / sum(exp(x))` along the last axis.",
-        &["x"],
-        BuiltinRule::LastAxis(Along::Softmax),
-    ),
-    f(
-        "solve_lower",
-        "Solves `l x = b` for a lower triangular `l`.",
-        &["l", "b"],
-        BuiltinRule::SolveLower,
-    ),
-    f(
-        "standard_gamma",
-        "A gamma variate with this shape and a scale of one; only in `draw`.",
-        &["shape"],
-        BuiltinRule::Noise(NoiseKind::Gamma),
-    ),
-    f(
-        "standard_normal",
-        "A standard normal variate; only in `draw`.",
-        &[],
-        BuiltinRule::Noise(NoiseKind::Normal),
-    ),
-    f(
-        "standard_uniform",
-        "A uniform variate on (0, 1); only in `draw`.",
-        &[],
-        BuiltinRule::Noise(NoiseKind::Uniform),
-    ),
-    f(
-        "stop_gradient",
-        "The same value, with a derivative of zero.",
-        &["x"],
-        BuiltinRule::Same(Op(&ops::stop_gradient::STOP_GRADIENT)),
-    ),
-    f(
-        "sum",
-        "The sum of all elements.",
-        &["x"],
-        BuiltinRule::Reduce(Reduction::Sum),
-    ),
-    f(
-        "transpose",
-        "The transposed matrix.",
-        &["a"],
-        BuiltinRule::Transpose,
-    ),
-    f("zeros", "An array of zeros.", &["dims"], BuiltinRule::Filled(0.0)),
-];
 
 /// Returns the built-in function with this name.
 pub fn lookup(name: &str) -> Option<&'static Builtin> {
