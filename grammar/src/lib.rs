@@ -7,6 +7,7 @@ pub mod lexer;
 pub mod parse;
 pub mod print;
 pub mod token;
+pub mod walk;
 
 pub use token::is_keyword;
 

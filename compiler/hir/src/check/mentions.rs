@@ -3,8 +3,8 @@
 
 use bnnc_abi::method::{self, OptionKind};
 use bnnc_grammar::ast::{
-    Arg, Comprehension, Definition, DefinitionKind, Expr, ExprKind, Index, ItemKind, Param, Setting, Stmt,
-    StmtKind, TypeExpr,
+    Arg, Comprehension, Definition, DefinitionKind, Expr, ExprKind, ItemKind, Param, Setting, Stmt, StmtKind,
+    TypeExpr,
 };
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -193,49 +193,14 @@ impl Walk {
     fn expr(&mut self, expr: &Expr) {
         match &*expr.kind {
             ExprKind::Name(name) => self.name(name),
-            ExprKind::Int(_)
-            | ExprKind::Real(..)
-            | ExprKind::Text(_)
-            | ExprKind::Bool(_)
-            | ExprKind::Error => {}
-            ExprKind::Field(base, _)
-            | ExprKind::Glob(base)
-            | ExprKind::Paren(base)
-            | ExprKind::Unary(_, base) => {
-                self.expr(base);
-            }
-            ExprKind::Call(callee, args) => {
-                self.expr(callee);
-                args.iter().for_each(|arg| self.expr(&arg.value));
-            }
+            ExprKind::Comprehension(inner) => self.comprehension(inner),
             ExprKind::Reduce(callee, inner) => {
                 self.expr(callee);
                 self.comprehension(inner);
             }
-            ExprKind::Index(base, indices) => {
-                self.expr(base);
-                for index in indices {
-                    match index {
-                        Index::At(at) => self.expr(at),
-                        Index::Range(from, to) => {
-                            self.expr(from);
-                            self.expr(to);
-                        }
-                    }
-                }
-            }
-            ExprKind::List(elements) => elements.iter().for_each(|element| self.expr(element)),
-            ExprKind::Named(_, value) => self.expr(value),
-            ExprKind::Comprehension(inner) => self.comprehension(inner),
-            ExprKind::Binary(_, left, right) => {
-                self.expr(left);
-                self.expr(right);
-            }
-            ExprKind::If(condition, yes, no) => {
-                self.expr(condition);
-                self.expr(yes);
-                self.expr(no);
-            }
+            _ => bnnc_grammar::walk::children(expr)
+                .into_iter()
+                .for_each(|part| self.expr(part)),
         }
     }
 }
