@@ -131,9 +131,7 @@ fn chosen(
     let ExprKind::Call(callee, arguments) = &*expr.kind else {
         return Err(shape());
     };
-    let ExprKind::Name(name) = &*callee.kind else {
-        return Err(shape());
-    };
+    let name = callee.as_name().ok_or_else(shape)?;
     let serves = |family: &&Family| match role {
         DistributionRole::Posterior => family.approximates,
         DistributionRole::Prior => family.is_prior,
@@ -224,8 +222,7 @@ fn argument(
 }
 
 fn is_fixed(callee: &Expr, arguments: &[Arg]) -> bool {
-    matches!(&*callee.kind, ExprKind::Name(name) if &**name == "fixed")
-        && matches!(arguments, [Arg { name: None, .. }])
+    callee.as_name().is_some_and(|name| &**name == "fixed") && matches!(arguments, [Arg { name: None, .. }])
 }
 
 fn number(expr: &Expr) -> Option<f64> {

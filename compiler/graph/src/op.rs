@@ -292,6 +292,11 @@ impl Interval {
         Interval { lo, hi }
     }
 
+    /// Returns whether both ends are finite.
+    pub fn is_bounded(self) -> bool {
+        self.lo.is_finite() && self.hi.is_finite()
+    }
+
     /// Returns a number inside the interval.
     pub fn inside(self) -> f64 {
         match (self.lo.is_finite(), self.hi.is_finite()) {

@@ -60,10 +60,7 @@ pub fn integer(module: &Module, expr: &TypedExpr) -> Option<i64> {
     let recur = |part: &TypedExpr| integer(module, part);
     match &expr.kind {
         TypedExprKind::Int(value) => Some(*value),
-        TypedExprKind::Const(id) => match module.consts.get(*id)?.number? {
-            ConstValue::Integer(value) => Some(value),
-            ConstValue::Real(_) => None,
-        },
+        TypedExprKind::Const(id) => module.consts.get(*id)?.number?.as_integer(),
         TypedExprKind::Unary(UnaryOp::Neg, operand) => recur(operand)?.checked_neg(),
         TypedExprKind::Binary(op, left, right) if expr.ty == Ty::int() => {
             let (a, b) = (recur(left)?, recur(right)?);

@@ -114,6 +114,31 @@ impl DimExpr {
         sum
     }
 
+    /// Returns the name if the dimension is a name and nothing else.
+    pub fn as_local(&self) -> Option<LocalId> {
+        let mut terms = self.terms.iter();
+        match (terms.next(), terms.next()) {
+            (Some((atoms, 1)), None) => match atoms.as_slice() {
+                [Atom::Local(local)] => Some(*local),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// Returns the dimension after the names that `known` knows are replaced by their values.
+    pub fn with_known(&self, known: impl Fn(LocalId) -> Option<i64>) -> DimExpr {
+        self.substitute(&|atom| match atom {
+            Atom::Local(local) => known(*local).map(DimExpr::number),
+            Atom::Meta(_) | Atom::Div(..) => None,
+        })
+    }
+
+    /// Returns the value of the dimension if `known` knows the values of its names.
+    pub fn value(&self, known: impl Fn(LocalId) -> Option<i64>) -> Option<i64> {
+        self.with_known(known).as_number()
+    }
+
     /// Formats the dimension with variable names from `name`.
     pub fn show(&self, name: &dyn Fn(LocalId) -> String) -> String {
         let atom = |atom: &Atom| match atom {

@@ -78,7 +78,7 @@ impl Ty {
         Ty::Tensor(Elem::Real(Support::Real), dims)
     }
 
-    /// Returns the dims of an array. A scalar, like a type without dims, has none.
+    /// Returns the dims of an array. For a scalar or another type, the list is empty.
     pub fn dims(&self) -> &[DimExpr] {
         match self {
             Ty::Tensor(_, dims) => dims,

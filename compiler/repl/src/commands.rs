@@ -2,13 +2,14 @@
 
 use super::distribution::ValueSizes;
 use super::variables::Variable;
-use super::{Checked, Diagnostics, Reply, Session, emission, fits, items, measures, plot, show};
+use super::{Checked, Reply, Session, emission, fits, items, measures, plot, show};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::nearest::nearest;
 use bnnc_base::source::{Source, Span};
 use bnnc_driver::diagnostics::BAD_COMMAND;
 use bnnc_driver::manual::documented;
-use bnnc_hir::builtin;
+use bnnc_grammar::ast::Expr;
+use bnnc_grammar::parse::parse_expr;
 use bnnc_hir::elaborate::datum::Datum;
 use std::ops::Range;
 use std::sync::Arc;
@@ -155,15 +156,24 @@ impl CommandText {
         self.word(at).map(|word| word.trim_matches('"').to_owned())
     }
 
-    /// Returns the range of a word without a trailing comma.
-    pub fn without_comma(&self, range: &Range<usize>) -> Range<usize> {
-        let text = self.source.text.get(range.clone()).unwrap_or_default();
-        range.start..range.start + text.trim_end_matches(',').len()
+    /// Returns the range of the word with this index, without a trailing comma.
+    pub fn without_comma(&self, at: usize) -> Option<Range<usize>> {
+        let (range, text) = (self.words.get(at)?, self.word(at)?);
+        Some(range.start..range.start + text.trim_end_matches(',').len())
     }
 
     /// Returns the range from a word to the end of the line.
     pub fn rest(&self, from: usize) -> Option<Range<usize>> {
         Some(self.words.get(from)?.start..self.words.last()?.end)
+    }
+
+    /// Parses a part of the line as an expression.
+    pub fn expression(&self, range: Range<usize>) -> Result<Expr, Refused> {
+        let (written, found) = parse_expr(&self.part(range));
+        match found.iter().any(Diagnostic::is_error) {
+            true => Err(found.into()),
+            false => Ok(written),
+        }
     }
 
     /// Returns a source that contains a part of the line, with blanks in place of the rest. Spans
@@ -183,9 +193,31 @@ impl CommandText {
     }
 }
 
+/// The diagnostics of an entry that the session refused.
+#[derive(Debug)]
+pub struct Refused(pub Vec<Diagnostic>);
+
+impl From<Vec<Diagnostic>> for Refused {
+    fn from(diagnostics: Vec<Diagnostic>) -> Refused {
+        Refused(diagnostics)
+    }
+}
+
+impl From<Diagnostic> for Refused {
+    fn from(diagnostic: Diagnostic) -> Refused {
+        Refused(vec![diagnostic])
+    }
+}
+
+impl From<Box<Diagnostic>> for Refused {
+    fn from(diagnostic: Box<Diagnostic>) -> Refused {
+        Refused(vec![*diagnostic])
+    }
+}
+
 /// Returns the error for a command that cannot be executed.
-pub fn reject<T>(message: impl Into<String>) -> Result<T, Diagnostics> {
-    Err(vec![Diagnostic::usage(&BAD_COMMAND, message)])
+pub fn refuse<T>(message: impl Into<String>) -> Result<T, Refused> {
+    Err(Diagnostic::usage(&BAD_COMMAND, message).into())
 }
 
 /// Creates the error for a part of a command line that the command cannot use.
@@ -217,12 +249,11 @@ impl Session {
             None => {
                 let text = format!("there is no command `:{name}`");
                 let diagnostic = Diagnostic::usage(&BAD_COMMAND, text);
-                Err(vec![
-                    match nearest(name, ALL.iter().map(|command| command.name)) {
-                        Some(near) => diagnostic.help(format!("did you mean `:{near}`?")),
-                        None => diagnostic.help("`:help` lists the commands"),
-                    },
-                ])
+                Err(match nearest(name, ALL.iter().map(|command| command.name)) {
+                    Some(near) => diagnostic.help(format!("did you mean `:{near}`?")),
+                    None => diagnostic.help("`:help` lists the commands"),
+                }
+                .into())
             }
         }
     }
@@ -235,11 +266,7 @@ impl Session {
         reply: &mut Reply,
     ) -> Result<Checked, Diagnostics> {
         let Some(range) = range else { return usage(line) };
-        let (written, diagnostics) = bnnc_grammar::parse::parse_expr(&line.part(range));
-        if diagnostics.iter().any(Diagnostic::is_error) {
-            return Err(diagnostics);
-        }
-        self.checked(&written, reply)
+        self.checked(&line.expression(range)?, reply)
     }
 
     pub(super) fn next_draw(&mut self) -> u32 {
@@ -255,10 +282,11 @@ pub fn usage<T>(line: &CommandText) -> Result<T, Diagnostics> {
         .iter()
         .find(|command| command.name == name)
         .map_or("", |command| command.arguments);
-    Err(vec![
+    Err(
         Diagnostic::usage(&BAD_COMMAND, format!("expected `:{name} {arguments}`"))
-            .help("separate arguments by blanks; an expression that has blanks goes into parentheses"),
-    ])
+            .help("separate arguments by blanks; an expression that has blanks goes into parentheses")
+            .into(),
+    )
 }
 
 fn help(_: &mut Session, _: &CommandText, reply: &mut Reply) -> Result<(), Diagnostics> {
@@ -333,12 +361,13 @@ fn explain(session: &mut Session, line: &CommandText, reply: &mut Reply) -> Resu
         }
         None => {
             let diagnostic = Diagnostic::usage(&BAD_COMMAND, format!("there is no diagnostic `{word}`"));
-            Err(vec![match documented(word) {
+            Err(match documented(word) {
                 Some(found) => diagnostic
                     .note(format!("`{word}` is {}", found.kind))
                     .help(format!("the book describes it in `docs/src/{}`", found.page)),
                 None => diagnostic.suggest_near(&wanted, codes.iter().map(|code| code.id)),
-            }])
+            }
+            .into())
         }
     }
 }
@@ -360,9 +389,7 @@ fn type_of(session: &mut Session, line: &CommandText, reply: &mut Reply) -> Resu
     }
     let checked = session.argument(line, range, reply)?;
     let draw = session.next_draw();
-    let (datum, computed) = session
-        .computed_with(&checked, session.streams_of_draws(draw, 1))
-        .map_err(|diagnostic| vec![*diagnostic])?;
+    let (datum, computed) = session.computed_with(&checked, session.streams_of_draws(draw, 1))?;
     reply.result(match datum {
         Datum::Tensor(_) | Datum::Static(_) => bnnc_hir::show::ty(&checked.expr.ty, &checked.locals),
         other => session.describer(&computed).datum(&other),
@@ -396,6 +423,6 @@ fn shape(session: &mut Session, line: &CommandText, reply: &mut Reply) -> Result
                 }
             }
         });
-    reply.result(show::shape(&sizes.map_err(|diagnostic| vec![*diagnostic])?));
+    reply.result(show::shape(&sizes?));
     Ok(())
 }

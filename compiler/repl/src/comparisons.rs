@@ -71,7 +71,7 @@ impl Session {
     fn compare(&mut self, item: &Item, reply: &mut Reply) -> bool {
         match self.comparison(item, reply) {
             Ok(is_shown) => is_shown,
-            Err(diagnostics) => {
+            Err(Refused(diagnostics)) => {
                 self.show(&diagnostics, reply);
                 false
             }

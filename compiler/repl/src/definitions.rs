@@ -12,10 +12,10 @@ impl Session {
     /// Defines the items of a program in a file.
     pub(super) fn load_file(&mut self, path: &str, reply: &mut Reply) -> Result<(), Diagnostics> {
         let text = bnnc_driver::program::read(std::path::Path::new(path)).map_err(|error| {
-            vec![Diagnostic::usage(
+            Diagnostic::usage(
                 &bnnc_driver::diagnostics::NO_FILE,
                 format!("cannot read `{path}`: {error}"),
-            )]
+            )
         })?;
         self.load_text(path, &text, reply)
     }
@@ -26,8 +26,8 @@ impl Session {
         let (module, diagnostics) = parse::parse(&source);
         if diagnostics.iter().any(Diagnostic::is_error) {
             return match path.ends_with(".bnn") {
-                true => Err(diagnostics),
-                false => Err(vec![not_a_program(path)]),
+                true => Err(diagnostics.into()),
+                false => Err(not_a_program(path).into()),
             };
         }
         let before = self.items.enter_folder(path);

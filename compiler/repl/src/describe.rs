@@ -5,9 +5,9 @@ use super::evaluate::Computed;
 use super::items::{self, Items};
 use super::show;
 use bnnc_base::source::SourceMap;
-use bnnc_hir::dims::{Atom, DimExpr};
+use bnnc_hir::dims::DimExpr;
 use bnnc_hir::elaborate::datum::{Callee, Datum, DistDatum, LayerDatum};
-use bnnc_hir::tree::{Module, ParamBinding};
+use bnnc_hir::tree::{LocalId, Module, ParamBinding};
 use bnnc_hir::types::Ty;
 
 /// The objects that a description refers to.
@@ -124,18 +124,17 @@ impl Describer<'_> {
 
 /// Replaces the layer's constructor parameters in a type by their integer values.
 fn settled(ty: &Ty, params: &[ParamBinding], args: &[Datum]) -> Ty {
-    let known = |atom: &Atom| match atom {
-        Atom::Local(local) => params.iter().zip(args).find_map(|(binding, arg)| match arg {
-            Datum::Static(number) if binding.local == *local => Some(DimExpr::number(*number)),
+    let known = |local: LocalId| {
+        params.iter().zip(args).find_map(|(binding, arg)| match arg {
+            Datum::Static(number) if binding.local == local => Some(*number),
             _ => None,
-        }),
-        Atom::Meta(_) | Atom::Div(..) => None,
+        })
     };
     match ty {
-        Ty::Tensor(elem, dims) => Ty::Tensor(
-            elem.clone(),
-            dims.iter().map(|dim| dim.substitute(&known)).collect(),
-        ),
+        Ty::Tensor(elem, dims) => {
+            let dims = dims.iter().map(|dim| dim.with_known(known)).collect();
+            Ty::Tensor(elem.clone(), dims)
+        }
         other => other.clone(),
     }
 }

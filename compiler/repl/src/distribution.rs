@@ -12,9 +12,9 @@ use bnnc_graph::tensor::Tensor;
 use bnnc_graph::types::Type;
 use bnnc_hir::diagnostics::elaborate::limit;
 use bnnc_hir::diagnostics::types as report;
-use bnnc_hir::dims::{Atom, DimExpr};
+use bnnc_hir::dims::DimExpr;
 use bnnc_hir::elaborate::datum::{Datum, DistDatum};
-use bnnc_hir::elaborate::dist::{CalledWith, fixed_shape, support};
+use bnnc_hir::elaborate::dist::{CalledWith, support};
 use bnnc_hir::elaborate::frame::Elaborated;
 use bnnc_hir::range::refuted;
 use bnnc_hir::tree::{LocalId, Module};
@@ -70,7 +70,7 @@ impl Session {
         let span = checked.expr.span;
         let mut scene = self.scene_with(checked, streams)?;
         let Datum::Dist(dist) = scene.datum(&checked.expr)? else {
-            return Err(limit(span, "a distribution is needed here".to_owned()));
+            return Err(limit(span, "a distribution is needed here"));
         };
         let arguments = scene.elaborator.arguments(&dist, span)?;
         let own = value_sizes(&self.module, &dist, &|value| sizes(&scene.elaborator.ty(value)));
@@ -85,14 +85,14 @@ impl Session {
         let Some(sizes) = sizes else {
             return Err(limit(
                 span,
-                "the size of its values does not follow from its arguments".to_owned(),
+                "the size of its values does not follow from its arguments",
             ));
         };
         let dtype = match &self.module.dists[dist.dist].on {
             Ty::Tensor(elem, _) => elem.dtype(),
             _ => DType::Real,
         };
-        let value = Type::new(dtype, fixed_shape(&sizes));
+        let value = Type::new(dtype, bnnc_base::shape::Shape::fixed(&sizes));
         let instance =
             scene
                 .elaborator
@@ -221,16 +221,12 @@ pub fn value_sizes(
             }
             (Ty::Tensor(_, dims), Datum::Tensor(value)) => {
                 let named = dims.iter().zip(sizes(*value));
-                known.extend(named.filter_map(|(dim, size)| Some((local(dim)?, size as i64))));
+                known.extend(named.filter_map(|(dim, size)| Some((dim.as_local()?, size as i64))));
             }
             _ => {}
         }
     }
-    let lookup = |atom: &Atom| match atom {
-        Atom::Local(local) => known.get(local).map(|size| DimExpr::number(*size)),
-        Atom::Meta(_) | Atom::Div(..) => None,
-    };
-    let size = |dim: &DimExpr| usize::try_from(dim.substitute(&lookup).as_number()?).ok();
+    let size = |dim: &DimExpr| usize::try_from(dim.value(|local| known.get(&local).copied())?).ok();
     on.iter().map(size).collect()
 }
 
@@ -243,18 +239,6 @@ fn lifted(dist: &DistDatum, sizes: &dyn Fn(Value) -> Vec<usize>) -> Option<Vec<u
     };
     let found = dist.args.iter().filter_map(of).find(|sizes| !sizes.is_empty());
     Some(found.unwrap_or_default())
-}
-
-/// Returns the variable that a dim refers to, if the dim is a single name.
-fn local(dim: &DimExpr) -> Option<LocalId> {
-    let mut terms = dim.terms.iter();
-    match (terms.next(), terms.next()) {
-        (Some((product, 1)), None) => match product.as_slice() {
-            [Atom::Local(local)] => Some(*local),
-            _ => None,
-        },
-        _ => None,
-    }
 }
 
 /// Draws a value of a declared type. Elements outside the support of the type are drawn again.

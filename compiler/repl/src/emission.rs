@@ -18,7 +18,7 @@ pub fn emit(session: &mut Session, line: &CommandText, reply: &mut Reply) -> Res
         return usage(line);
     };
     let Some(stage) = Stage::from_name(word) else {
-        return Err(vec![bnnc_driver::diagnostics::no_stage(word)]);
+        return Err(bnnc_driver::diagnostics::no_stage(word).into());
     };
     match line.rest(2) {
         Some(range) if stage == Stage::Graph => emit_graph(session, line, range, reply),
@@ -36,8 +36,7 @@ fn emit_graph(
     let name = line.source.text.get(range.clone()).unwrap_or_default();
     let mut ids = session.module.models.ids();
     if let Some(id) = ids.rfind(|id| *session.module.models[*id].name == *name) {
-        let model =
-            model::elaborate(&session.module, id, &HashMap::new()).map_err(|diagnostic| vec![*diagnostic])?;
+        let model = model::elaborate(&session.module, id, &HashMap::new())?;
         reply.result(model.function.to_string().trim_end());
         return Ok(());
     }
@@ -62,11 +61,11 @@ fn emit_graph(
             }
             Datum::Layer(_) | Datum::List(_) | Datum::Function(_) => Err(limit(
                 span,
-                "only numbers, arrays, distributions and models have a graph".to_owned(),
+                "only numbers, arrays, distributions and models have a graph",
             )),
         }
     });
-    let text: String = text.map_err(|diagnostic| vec![*diagnostic])?;
+    let text: String = text?;
     reply.result(text.trim_end());
     Ok(())
 }
@@ -87,7 +86,7 @@ fn emit_program(session: &mut Session, stage: Stage, reply: &mut Reply) -> Resul
             reply.result(text.trim_end());
             Ok(())
         }
-        Err(CompileFailure::Program(diagnostics)) => Err(diagnostics),
-        Err(CompileFailure::Fault(fault)) => reject(fault.to_string()),
+        Err(CompileFailure::Program(diagnostics)) => Err(diagnostics.into()),
+        Err(CompileFailure::Fault(fault)) => refuse(fault.to_string()),
     }
 }

@@ -153,6 +153,15 @@ impl Computed {
     pub fn of(&self, value: Value) -> (&Tensor, DType) {
         (&self.values[value.0 as usize], self.function.ty(value).dtype)
     }
+
+    /// Returns a number or an array and its element type, and `None` for other data.
+    pub fn number(&self, datum: &Datum) -> Option<(Tensor, DType)> {
+        match datum {
+            Datum::Tensor(value) => Some((self.of(*value).0.clone(), self.of(*value).1)),
+            Datum::Static(number) => Some((Tensor::scalar(*number as f64), DType::Int)),
+            _ => None,
+        }
+    }
 }
 
 impl<'a> VariableScope<'a> {
@@ -318,7 +327,7 @@ pub fn compute_some(
     let (mut drawn, mut observed) = (Vec::new(), Vec::new());
     for value in function.nodes.ids() {
         if streams.stop.load(Ordering::Relaxed) {
-            return Err(limit(span, "the evaluation was interrupted".to_owned()));
+            return Err(limit(span, "the evaluation was interrupted"));
         }
         if !is_needed(value) {
             values.push(Tensor::scalar(0.0));

@@ -30,7 +30,7 @@ pub fn run(session: &mut Session, line: &CommandText, reply: &mut Reply) -> Resu
     for (at, range) in line.words.iter().enumerate().skip(1) {
         let name = line.word(at).unwrap_or_default().trim_end_matches(',');
         if !names.iter().any(|known| **known == *name) {
-            return Err(vec![unknown(name, line.span(range), &names)]);
+            return Err(unknown(name, line.span(range), &names).into());
         }
         chosen.push(name.to_owned());
     }
@@ -65,7 +65,7 @@ pub fn predict(session: &mut Session, line: &CommandText, reply: &mut Reply) -> 
                 .world
                 .host
                 .write(Path::new(&path), &rows.table, Some(Path::new(&file)));
-            written.map_err(|diagnostic| vec![diagnostic])?;
+            written?;
             reply.note(&format!("the predictions are in `{path}`"));
         }
         None => reply.result(rows.table.trim_end()),
@@ -106,8 +106,8 @@ impl Session {
         let names = self.infer_names();
         match (self.fit(name), names.iter().any(|known| **known == *name)) {
             (Some(fit), _) => Ok(fit.clone()),
-            (None, true) => Err(vec![codes::not_run(line.span(range), name)]),
-            (None, false) => Err(vec![unknown(name, line.span(range), &names)]),
+            (None, true) => Err(codes::not_run(line.span(range), name).into()),
+            (None, false) => Err(unknown(name, line.span(range), &names).into()),
         }
     }
 
@@ -229,18 +229,19 @@ impl Session {
 
     fn resolve(&mut self, expr: &mut Expr, reply: &mut Reply) -> Result<(), Diagnostics> {
         let (start, parameter) = paths::path(expr);
-        let infer = paths::name(start).filter(|name| self.is_infer(name));
-        if let Some(infer) = infer.map(str::to_owned) {
+        let infer = start.as_name().filter(|name| self.is_infer(name));
+        if let Some(infer) = infer.cloned() {
             if let Some(variable) = self.parameter(&infer, &parameter, expr.span)? {
                 *expr.kind = ExprKind::Name(variable);
                 return Ok(());
             }
             if !matches!(&*expr.kind, ExprKind::Index(..)) {
                 let names = self.parameters(&infer);
-                return Err(vec![match parameter.is_empty() {
+                return Err(match parameter.is_empty() {
                     true => codes::whole_posterior(expr.span, &infer, &names),
                     false => codes::no_parameter(expr.span, (&infer, &parameter), &names),
-                }]);
+                }
+                .into());
             }
         }
         for child in paths::children(expr) {
@@ -261,7 +262,7 @@ impl Session {
     /// the posterior does not have this parameter.
     fn parameter(&mut self, infer: &str, name: &str, span: Span) -> Result<Option<Arc<str>>, Diagnostics> {
         let Some(fit) = self.fit(infer).cloned() else {
-            return Err(vec![codes::not_run(span, infer)]);
+            return Err(codes::not_run(span, infer).into());
         };
         let Some(at) = fit.sites().iter().position(|site| site.name == name) else {
             return Ok(None);
@@ -272,7 +273,7 @@ impl Session {
         }
         let site = &fit.sites()[at];
         let Some(draws) = fit.draws(at)? else {
-            return Err(vec![codes::integrated(span, infer)]);
+            return Err(codes::integrated(span, infer).into());
         };
         let elem = match site.support {
             Support::Integers(_) => Elem::Real(Support::Real),

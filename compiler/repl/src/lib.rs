@@ -36,6 +36,7 @@ use bnnc_hir::elaborate::frame::Elaborated;
 use bnnc_hir::prompt::{Environment, check_entry, check_expr};
 use bnnc_hir::tree::{LocalId, Locals, Module, SampleStmt, TypedExpr, TypedStmt};
 use bnnc_hir::types::{Elem, Ty};
+use commands::Refused;
 pub use complete::{Completed, CompletionTable};
 use describe::Describer;
 use distribution::ValueSizes;
@@ -120,9 +121,6 @@ struct Checked {
     locals: Locals,
 }
 
-/// The diagnostics of an entry that did not change the session, because it failed.
-type Diagnostics = Vec<Diagnostic>;
-
 impl Session {
     /// Creates a session that contains only the definitions of the library.
     pub fn new(world: World) -> Session {
@@ -163,7 +161,7 @@ impl Session {
             true => self.command(&source, &mut reply),
             false => self.entry(&source, &mut reply),
         };
-        if let Err(diagnostics) = outcome {
+        if let Err(Refused(diagnostics)) = outcome {
             self.show(&diagnostics, &mut reply);
         }
         reply
@@ -172,7 +170,7 @@ impl Session {
     /// Defines all items of a program, or none of them. `text` is the text of the file at `path`.
     pub fn load(&mut self, path: &str, text: &str) -> Reply {
         let mut reply = Reply::default();
-        if let Err(diagnostics) = self.load_text(path, text, &mut reply) {
+        if let Err(Refused(diagnostics)) = self.load_text(path, text, &mut reply) {
             self.show(&diagnostics, &mut reply);
             reply.is_rejected = true;
         }
@@ -187,7 +185,7 @@ impl Session {
     fn entry(&mut self, source: &Source, reply: &mut Reply) -> Result<(), Diagnostics> {
         let entries = match parse::parse_entry(source) {
             Entered::Complete(entries) => entries,
-            Entered::Faulty(diagnostics) => return Err(diagnostics),
+            Entered::Faulty(diagnostics) => return Err(diagnostics.into()),
             Entered::Incomplete => return Err(unfinished(source)),
         };
         let mut new = Vec::new();
@@ -196,7 +194,7 @@ impl Session {
                 ReplEntry::Item(item) => new.push(item),
                 ReplEntry::Stmt(stmt) => self.interruptible(|this| this.statement(&stmt, reply))?,
                 ReplEntry::Expr(expr) => {
-                    if let Some(fit) = paths::name(&expr).filter(|name| self.is_infer(name))
+                    if let Some(fit) = expr.as_name().filter(|name| self.is_infer(name))
                         && let Some(fit) = self.fit(fit)
                     {
                         reply.result(fit.summary().trim_end());
@@ -223,7 +221,7 @@ impl Session {
         mut work: impl FnMut(&mut Session) -> Result<T, Diagnostics>,
     ) -> Result<T, Diagnostics> {
         let host = self.world.host.clone();
-        let mut outcome = Err(Vec::new());
+        let mut outcome = Err(Refused(Vec::new()));
         host.interruptible(&mut |stop| {
             self.stop = stop;
             outcome = work(self);
@@ -258,7 +256,7 @@ impl Session {
             .cloned()
             .collect();
         let (local, held, text) = match stmt {
-            None => return Err(diagnostics),
+            None => return Err(diagnostics.into()),
             Some(TypedStmt::Let(local, expr)) => {
                 let checked = Checked {
                     expr,
@@ -270,9 +268,7 @@ impl Session {
             }
             Some(TypedStmt::Sample(sample)) => {
                 self.noted_draws(&sample.dist, reply);
-                let held = self
-                    .drawn(&sample, &environment.locals, draw)
-                    .map_err(|diagnostic| vec![*diagnostic])?;
+                let held = self.drawn(&sample, &environment.locals, draw)?;
                 let text = match &held {
                     VariableValue::Tensor(tensor, dtype) => show::tensor(tensor, *dtype),
                     VariableValue::Draws(draws, dtype) => {
@@ -284,13 +280,10 @@ impl Session {
                 (sample.local, held, text)
             }
             Some(TypedStmt::For { from, .. }) => {
-                return Err(vec![*limit(from.span, "`for` belongs in a model".to_owned())]);
+                return Err(limit(from.span, "`for` belongs in a model").into());
             }
             Some(TypedStmt::Return(value)) => {
-                return Err(vec![*limit(
-                    value.span,
-                    "`return` belongs in a function or a layer".to_owned(),
-                )]);
+                return Err(limit(value.span, "`return` belongs in a function or a layer").into());
             }
         };
         self.show(&warnings, reply);
@@ -328,7 +321,7 @@ impl Session {
         let written = self.resolved(written, reply)?;
         let (expr, locals, diagnostics) = check_expr(&self.module, &self.environment, &written);
         if diagnostics.iter().any(Diagnostic::is_error) {
-            return Err(diagnostics);
+            return Err(diagnostics.into());
         }
         self.show(&diagnostics, reply);
         Ok(Checked { expr, locals })
@@ -351,16 +344,12 @@ impl Session {
         reply: &mut Reply,
     ) -> Result<(VariableValue, String), Diagnostics> {
         if let Some(count) = self.noted_draws(&checked.expr, reply) {
-            let (draws, dtype) = self
-                .at_draws(checked, draw, count)
-                .map_err(|diagnostic| vec![*diagnostic])?;
+            let (draws, dtype) = self.at_draws(checked, draw, count)?;
             let names = self.element_names(&checked.expr, &draws.shape[1..]);
             let text = posterior::text(&draws, dtype, &names);
             return Ok((VariableValue::Draws(draws, dtype), text));
         }
-        let (datum, computed) = self
-            .computed(checked, draw)
-            .map_err(|diagnostic| vec![*diagnostic])?;
+        let (datum, computed) = self.computed(checked, draw)?;
         if !computed.drawn.is_empty() {
             let names: Vec<&str> = computed.drawn.iter().map(|(name, _)| &**name).collect();
             reply.note(&format!("drawn from their priors: {}", names.join(", ")));
@@ -469,9 +458,8 @@ fn named(local: LocalId, held: &VariableValue, text: &str, locals: &Locals) -> S
 /// Returns the diagnostics for an entry that ends too early.
 fn unfinished(source: &Source) -> Diagnostics {
     let (_, found) = parse::parse(source);
-    if found.is_empty() {
-        parse::parse_expr(source).1
-    } else {
-        found
+    match found.is_empty() {
+        true => parse::parse_expr(source).1.into(),
+        false => found.into(),
     }
 }

@@ -3,12 +3,11 @@
 use super::commands::{CommandText, reject, usage};
 use super::distribution::ValueSizes;
 use super::divergence::divergence;
-use super::{Checked, Diagnostics, Reply, Session, predictive, show};
+use super::{Refused, Reply, Session, predictive, show};
 use bnnc_base::dtype::DType;
 use bnnc_driver::concrete::SampleSummary;
 use bnnc_graph::tensor::Tensor;
 use bnnc_hir::diagnostics::elaborate::limit;
-use bnnc_hir::elaborate::datum::Datum;
 
 /// The default number of draws of `:draw`.
 const DRAWS: usize = 1000;
@@ -28,30 +27,17 @@ pub fn density(session: &mut Session, line: &CommandText, reply: &mut Reply) -> 
         return usage(line);
     }
     let value = session.argument(line, line.rest(2), reply)?;
-    let dist = line.words.get(1).map(|range| line.without_comma(range));
-    let dist = session.argument(line, dist, reply)?;
+    let dist = session.argument(line, line.without_comma(1), reply)?;
     let draw = session.next_draw();
-    let (datum, computed) = session
-        .computed(&value, draw)
-        .map_err(|diagnostic| vec![*diagnostic])?;
-    let x = match datum {
-        Datum::Tensor(at) => computed.of(at).0.clone(),
-        Datum::Static(number) => Tensor::scalar(number as f64),
-        _ => {
-            return Err(vec![*limit(
-                value.expr.span,
-                "a number or an array is needed here".to_owned(),
-            )]);
-        }
+    let (datum, computed) = session.computed(&value, draw)?;
+    let Some((x, _)) = computed.number(&datum) else {
+        return Err(limit(value.expr.span, "a number or an array is needed here").into());
     };
     let own = session.concrete_at(&dist, ValueSizes::Own, draw);
     let own = own.ok().filter(|concrete| concrete.sizes() == x.shape);
     let concrete = match own {
         Some(concrete) => concrete,
-        None => {
-            let concrete = session.concrete_at(&dist, ValueSizes::Sizes(&x.shape), draw);
-            concrete.map_err(|diagnostic| vec![*diagnostic])?
-        }
+        None => session.concrete_at(&dist, ValueSizes::Sizes(&x.shape), draw)?,
     };
     if !concrete.admits(&x) {
         reply.result(format!(
@@ -72,7 +58,7 @@ pub fn density(session: &mut Session, line: &CommandText, reply: &mut Reply) -> 
 /// Executes `:draw`.
 pub fn draw(session: &mut Session, line: &CommandText, reply: &mut Reply) -> Result<(), Diagnostics> {
     let asked = line.word(2).map(count).transpose()?.unwrap_or(DRAWS);
-    let Some(range) = line.words.get(1).map(|range| line.without_comma(range)) else {
+    let Some(range) = line.without_comma(1) else {
         return usage(line);
     };
     if let Some(call) = predictive::call(&session.module, &line.part(range.clone())) {
@@ -92,12 +78,10 @@ pub fn draw(session: &mut Session, line: &CommandText, reply: &mut Reply) -> Res
     }
     let dist = session.argument(line, Some(range), reply)?;
     let draw = session.next_draw();
-    let concrete = session
-        .concrete_at(&dist, ValueSizes::Own, draw)
-        .map_err(|diagnostic| vec![*diagnostic])?;
+    let concrete = session.concrete_at(&dist, ValueSizes::Own, draw)?;
     let stream = session.streams(draw).name("draw");
     let draws = concrete.draws(&stream, draw, asked);
-    let draws = draws.map_err(|why| vec![*limit(dist.expr.span, why.to_string())])?;
+    let draws = draws.map_err(|why| limit(dist.expr.span, why.to_string()))?;
     let exact = |moment: Option<Tensor>| {
         moment.map_or_else(String::new, |moment| {
             format!(" (exact {})", show::tensor(&moment, DType::Real))
@@ -157,23 +141,15 @@ pub fn kl(session: &mut Session, line: &CommandText, reply: &mut Reply) -> Resul
         (4, Some(number), _) | (5, Some("draws"), Some(number)) => count(number)?,
         _ => return usage(line),
     };
-    let q = session.argument(
-        line,
-        line.words.get(1).map(|range| line.without_comma(range)),
-        reply,
-    )?;
+    let q = session.argument(line, line.without_comma(1), reply)?;
     let p = session.argument(line, line.words.get(2).cloned(), reply)?;
     let draw = session.next_draw();
-    let concrete = |checked: &Checked, wanted: ValueSizes<'_>| {
-        session
-            .concrete_at(checked, wanted, draw)
-            .map_err(|diagnostic| vec![*diagnostic])
-    };
-    let (mut of_q, mut of_p) = (concrete(&q, ValueSizes::Own)?, concrete(&p, ValueSizes::Own)?);
+    let mut of_q = session.concrete_at(&q, ValueSizes::Own, draw)?;
+    let mut of_p = session.concrete_at(&p, ValueSizes::Own, draw)?;
     let (left, right) = (of_q.sizes(), of_p.sizes());
     match (left.is_empty(), right.is_empty()) {
-        (true, false) => of_q = concrete(&q, ValueSizes::Sizes(&right))?,
-        (false, true) => of_p = concrete(&p, ValueSizes::Sizes(&left))?,
+        (true, false) => of_q = session.concrete_at(&q, ValueSizes::Sizes(&right), draw)?,
+        (false, true) => of_p = session.concrete_at(&p, ValueSizes::Sizes(&left), draw)?,
         _ if left != right => {
             let (left, right) = (show::shape(&left), show::shape(&right));
             return reject(format!(
@@ -184,7 +160,7 @@ pub fn kl(session: &mut Session, line: &CommandText, reply: &mut Reply) -> Resul
     }
     let stream = session.streams(draw).name("kl");
     let text = divergence(&of_q, &of_p, draws, &stream, draw);
-    reply.result(text.map_err(|why| vec![*limit(q.expr.span.to(p.expr.span), why.to_string())])?);
+    reply.result(text.map_err(|why| limit(q.expr.span.to(p.expr.span), why.to_string()))?);
     Ok(())
 }
 

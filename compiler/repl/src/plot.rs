@@ -63,7 +63,7 @@ pub fn plot(session: &mut Session, line: &CommandText, reply: &mut Reply) -> Res
         Some(path) => {
             let svg = session.world.host.svg(&picture);
             let written = session.world.host.write(Path::new(&path), &svg, None);
-            written.map_err(|diagnostic| vec![diagnostic])?;
+            written?;
             reply.note(&format!("the plot is in `{path}`"));
         }
         None => {
@@ -139,9 +139,9 @@ fn picture(subjects: Vec<Subject>) -> Result<Picture, Diagnostics> {
             }
             PictureContent::Intervals(_) | PictureContent::Traces(_) => {
                 let text = format!("`{}` cannot share a plot with others", subject.name);
-                return Err(vec![misuse(subject.span, text).help(
-                    "plot the density of a single number instead, such as `fit.beta[0]`",
-                )]);
+                return Err(misuse(subject.span, text)
+                    .help("plot the density of a single number instead, such as `fit.beta[0]`")
+                    .into());
             }
         }
     }
@@ -167,22 +167,15 @@ impl Session {
                 .filter(|rest| rest.starts_with(char::is_whitespace));
             rest.map(|rest| trimmed(&line.source.text, range.end - rest.len()..range.end))
         };
-        let parse = |range: Range<usize>| {
-            let (written, found) = bnnc_grammar::parse::parse_expr(&line.part(range));
-            match found.iter().any(|one| one.is_error()) {
-                true => Err(found),
-                false => Ok(written),
-            }
-        };
         let content = if let Some(range) = after("prior") {
-            let written = parse(range.clone())?;
+            let written = line.expression(range.clone())?;
             let draws = self.prior_draws(&written, reply)?;
             let names = names_of(line.source.text.get(range).unwrap_or_default(), &draws);
             of_draws(&text, &draws, names, written.span)?
         } else if let Some(range) = after("trace") {
-            self.traces(&parse(range)?, reply)?
+            self.traces(&line.expression(range)?, reply)?
         } else {
-            let written = parse(range.clone())?;
+            let written = line.expression(range.clone())?;
             self.content(&text, &written, reply)?
         };
         Ok(Subject {
@@ -206,15 +199,11 @@ impl Session {
         let checked = self.checked(written, reply)?;
         let (span, draw) = (checked.expr.span, self.next_draw());
         if let Some(count) = self.noted_draws(&checked.expr, reply) {
-            let (draws, _) = self
-                .at_draws(&checked, draw, count)
-                .map_err(|diagnostic| vec![*diagnostic])?;
+            let (draws, _) = self.at_draws(&checked, draw, count)?;
             let names = self.element_names(&checked.expr, &draws.shape[1..]);
             return of_draws(name, &draws, names, span);
         }
-        let (datum, computed) = self
-            .computed(&checked, draw)
-            .map_err(|diagnostic| vec![*diagnostic])?;
+        let (datum, computed) = self.computed(&checked, draw)?;
         let marks = match datum {
             Datum::Dist(_) => self.density(&checked, draw)?,
             Datum::Tensor(value) if computed.of(value).0.data.len() > 1 => {
@@ -222,7 +211,7 @@ impl Session {
             }
             _ => {
                 let text = "posterior values, distributions, arrays and models can be plotted";
-                return Err(vec![misuse(span, text)]);
+                return Err(misuse(span, text).into());
             }
         };
         Ok(PictureContent::Densities(vec![(name.to_owned(), marks)]))
@@ -234,14 +223,12 @@ impl Session {
         let (span, draw) = (checked.expr.span, self.next_draw());
         let Some(count) = self.posterior_draws(&checked.expr) else {
             let text = "`trace` plots posterior values, such as `trace fit.beta`";
-            return Err(vec![misuse(span, text)]);
+            return Err(misuse(span, text).into());
         };
-        let (draws, _) = self
-            .at_draws(&checked, draw, count)
-            .map_err(|diagnostic| vec![*diagnostic])?;
+        let (draws, _) = self.at_draws(&checked, draw, count)?;
         if draws.shape.len() > 1 {
             let text = "`trace` plots one number; choose an element, such as `fit.beta[0]`";
-            return Err(vec![misuse(span, text)]);
+            return Err(misuse(span, text).into());
         }
         let mut rest = draws.data.as_slice();
         let mut chains = Vec::new();
@@ -282,10 +269,8 @@ impl Session {
     /// its probability.
     fn density(&self, checked: &Checked, draw: u32) -> Result<PictureMarks, Diagnostics> {
         let span = checked.expr.span;
-        let fail = |why: String| vec![misuse(span, why)];
-        let concrete = self
-            .concrete_at(checked, ValueSizes::Own, draw)
-            .map_err(|diagnostic| vec![*diagnostic])?;
+        let fail = |why: String| Refused::from(misuse(span, why));
+        let concrete = self.concrete_at(checked, ValueSizes::Own, draw)?;
         if concrete.sizes().iter().product::<usize>() != 1 {
             return Err(fail(
                 "only distributions over one number can be plotted".to_owned(),
@@ -392,7 +377,7 @@ fn marks(name: &str, draws: Vec<f64>, span: Span) -> Result<PictureMarks, Diagno
             true => "has the same value at every draw, so its density cannot be plotted",
             false => "is not finite at every draw",
         };
-        return Err(vec![misuse(span, format!("`{name}` {why}"))]);
+        return Err(misuse(span, format!("`{name}` {why}")).into());
     }
     Ok(match draws.iter().all(|draw| draw.fract() == 0.0) {
         true => PictureMarks::Counts(draws),

@@ -5,7 +5,7 @@ use super::distribution::{self, ValueSizes};
 use super::evaluate::Streams;
 use super::picture::{IntervalSummary, ascending, columns, quantile};
 use super::variables::VariableValue;
-use super::{Checked, Diagnostics, Reply, Session, evaluate, paths, show};
+use super::{Checked, Refused, Reply, Session, evaluate, show};
 use bnnc_base::dtype::DType;
 use bnnc_base::source::Span;
 use bnnc_driver::diagnostics::draws as codes;
@@ -13,7 +13,6 @@ use bnnc_grammar::ast;
 use bnnc_graph::dist::Support;
 use bnnc_graph::tensor::Tensor;
 use bnnc_hir::diagnostics::elaborate::limit;
-use bnnc_hir::elaborate::datum::Datum;
 use bnnc_hir::elaborate::frame::Elaborated;
 use bnnc_hir::prompt::check_expr;
 use bnnc_hir::tree::{Locals, SampleStmt, TypedExpr, TypedExprKind};
@@ -78,28 +77,34 @@ impl Session {
     /// Computes an expression at each posterior draw. Returns the values, `[draws, ..]`.
     pub(super) fn at_draws(&self, checked: &Checked, draw: u32, count: usize) -> Elaborated<(Tensor, DType)> {
         let span = checked.expr.span;
-        let (mut values, mut kind) = (Vec::with_capacity(count), DType::Real);
         let streams = self.streams_of_draws(draw, count);
         let mut scene = self.scene_with(checked, streams.clone())?;
         let datum = scene.datum(&checked.expr)?;
         let prepared = scene.prepared(span);
-        self.each(count, |at| {
+        self.stacked(count, span, |at| {
             let computed = prepared.compute(&streams.at(at))?;
-            let (tensor, dtype) = match &datum {
-                Datum::Tensor(value) => (computed.of(*value).0.clone(), computed.of(*value).1),
-                Datum::Static(number) => (Tensor::scalar(*number as f64), DType::Int),
-                _ => return Err(Box::new(codes::not_a_number(span))),
-            };
+            let number = computed.number(&datum);
+            number.ok_or_else(|| Box::new(codes::not_a_number(span)))
+        })
+    }
+
+    /// Calls `one` with each number below `count`, and stacks the results along a new first axis.
+    fn stacked(
+        &self,
+        count: usize,
+        span: Span,
+        mut one: impl FnMut(usize) -> Elaborated<(Tensor, DType)>,
+    ) -> Elaborated<(Tensor, DType)> {
+        let (mut values, mut kind) = (Vec::with_capacity(count), DType::Real);
+        self.each(count, |at| {
+            let (tensor, dtype) = one(at)?;
             check_size(&tensor, count, span)?;
             kind = dtype;
             values.push(tensor);
             Ok(())
         })?;
-        let sizes = values
-            .first()
-            .map(|tensor| tensor.shape.clone())
-            .unwrap_or_default();
-        Ok((Tensor::stack(&sizes, &values), kind))
+        let sizes = values.first().map(|tensor| tensor.shape.clone());
+        Ok((Tensor::stack(&sizes.unwrap_or_default(), &values), kind))
     }
 
     /// For each posterior draw, samples one value from a distribution whose parameters depend on posterior
@@ -115,23 +120,15 @@ impl Session {
             locals: locals.clone(),
         };
         let name = self.streams(draw).name(&locals[sample.local].name);
-        let (mut values, mut kind) = (Vec::with_capacity(count), DType::Real);
         let streams = self.streams_of_draws(draw, count);
         let prepared = self.prepared_distribution(&checked, ValueSizes::Site(&sample.ty), streams.clone())?;
-        self.each(count, |at| {
+        let (draws, dtype) = self.stacked(count, sample.span, |at| {
             let concrete = prepared.concrete(&streams.at(at))?;
             let stream = format!("{name}/{at}");
             let tensor = distribution::draw_declared(&concrete, &sample.ty, &stream, draw, sample.span)?;
-            check_size(&tensor, count, sample.span)?;
-            kind = concrete.instance.value.dtype;
-            values.push(tensor);
-            Ok(())
+            Ok((tensor, concrete.instance.value.dtype))
         })?;
-        let sizes = values
-            .first()
-            .map(|tensor| tensor.shape.clone())
-            .unwrap_or_default();
-        Ok(VariableValue::Draws(Tensor::stack(&sizes, &values), kind))
+        Ok(VariableValue::Draws(draws, dtype))
     }
 
     /// Replaces `mean(E)`, `sd(E)`, `median(E)` and `quantile(E, P)` by a number or an array, if `E` depends on posterior values.
@@ -139,7 +136,9 @@ impl Session {
         let ast::ExprKind::Call(callee, args) = &*expr.kind else {
             return Ok(());
         };
-        let function = SUMMARIES.iter().find(|name| paths::name(callee) == Some(name));
+        let function = callee
+            .as_name()
+            .and_then(|name| SUMMARIES.iter().find(|known| **known == &**name));
         let (Some(function), Some(first)) = (function, args.first()) else {
             return Ok(());
         };
@@ -156,22 +155,20 @@ impl Session {
         // An argument that cannot be computed here is an error. Otherwise, the library function
         // with the same name would average over elements instead of draws.
         if let Some(error) = found.iter().find(|one| one.is_error()) {
-            return Err(vec![codes::not_alone(expr.span, function, &error.message)]);
+            return Err(codes::not_alone(expr.span, function, &error.message).into());
         }
         let level = match (*function, args.as_slice()) {
             ("quantile", [_, level]) => Some(self.level(&level.value)?),
             ("mean" | "median" | "sd", [_]) => None,
             ("quantile", _) => {
                 let text = "`quantile` takes a value and a probability: `quantile(fit.beta, 0.9)`";
-                return Err(vec![*limit(expr.span, text.to_owned())]);
+                return Err(limit(expr.span, text.to_owned()).into());
             }
             _ => return Ok(()),
         };
         self.noted_draws(&checked.expr, reply);
         let draw = self.next_draw();
-        let (draws, _) = self
-            .at_draws(&checked, draw, count)
-            .map_err(|diagnostic| vec![*diagnostic])?;
+        let (draws, _) = self.at_draws(&checked, draw, count)?;
         let reduce = |draws: Vec<f64>| match *function {
             "mean" => IntervalSummary::of(&draws).mean,
             "sd" => IntervalSummary::of(&draws).sd,
@@ -190,26 +187,16 @@ impl Session {
     fn level(&mut self, written: &ast::Expr) -> Result<f64, Diagnostics> {
         let (expr, locals, found) = check_expr(&self.module, &self.environment, written);
         if found.iter().any(|one| one.is_error()) {
-            return Err(found);
+            return Err(found.into());
         }
         let checked = Checked { expr, locals };
         let draw = self.next_draw();
-        let (datum, computed) = self
-            .computed(&checked, draw)
-            .map_err(|diagnostic| vec![*diagnostic])?;
-        let level = match datum {
-            Datum::Static(number) => Some(number as f64),
-            Datum::Tensor(value) => Some(computed.of(value).0)
-                .filter(|one| one.shape.is_empty())
-                .map(|one| one.data[0]),
-            _ => None,
-        };
-        level.filter(|level| (0.0..=1.0).contains(level)).ok_or_else(|| {
-            vec![*limit(
-                written.span,
-                "a probability from 0 to 1 is needed here".to_owned(),
-            )]
-        })
+        let (datum, computed) = self.computed(&checked, draw)?;
+        let level = computed.number(&datum).filter(|(one, _)| one.shape.is_empty());
+        level
+            .map(|(one, _)| one.data[0])
+            .filter(|level| (0.0..=1.0).contains(level))
+            .ok_or_else(|| limit(written.span, "a probability from 0 to 1 is needed here").into())
     }
 
     /// Returns the names of the elements of an expression. If the expression is a parameter, the

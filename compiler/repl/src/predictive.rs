@@ -3,12 +3,11 @@
 
 use super::commands::misuse;
 use super::evaluate::{MOST_ELEMENTS, Streams, compute};
-use super::{Diagnostics, Reply, Session};
-use bnnc_base::diagnostic::Diagnostic;
+use super::{Refused, Reply, Session};
 use bnnc_base::dtype::DType;
 use bnnc_base::shape::Sizes;
 use bnnc_base::source::{Source, Span};
-use bnnc_grammar::ast::{Arg, Expr, ExprKind};
+use bnnc_grammar::ast::{Arg, Expr};
 use bnnc_graph::analysis::dataflow::needed_by;
 use bnnc_graph::eval::evaluate;
 use bnnc_graph::function::{Function, Value};
@@ -17,7 +16,6 @@ use bnnc_graph::ops;
 use bnnc_graph::tensor::Tensor;
 use bnnc_hir::diagnostics::elaborate::limit;
 use bnnc_hir::dims::DimExpr;
-use bnnc_hir::elaborate::datum::Datum;
 use bnnc_hir::elaborate::frame::Elaborated;
 use bnnc_hir::elaborate::model;
 use bnnc_hir::tree::{ModelId, Module, ParamBinding};
@@ -46,18 +44,12 @@ pub fn call(module: &Module, text: &Source) -> Option<ModelCall> {
 
 /// Returns a call of a model, or `None` if the expression is not such a call.
 pub fn call_of(module: &Module, written: &Expr) -> Option<ModelCall> {
-    let (name, args) = match &*written.kind {
-        ExprKind::Call(callee, args) => match &*callee.kind {
-            ExprKind::Name(name) => (name, args.clone()),
-            _ => return None,
-        },
-        ExprKind::Name(name) => (name, Vec::new()),
-        _ => return None,
-    };
+    let (callee, args) = written.as_call();
+    let name = callee.as_name()?;
     let model = module.models.ids().rfind(|id| module.models[*id].name == *name)?;
     Some(ModelCall {
         model,
-        args,
+        args: args.to_vec(),
         span: written.span,
     })
 }
@@ -73,10 +65,9 @@ impl Session {
         let given = self.inputs(call, reply)?;
         let line = self.next_draw();
         let dims = self.dims(call, &given);
-        let shown = |diagnostic: Box<Diagnostic>| vec![*diagnostic];
-        let model = model::elaborate(&self.module, call.model, &dims).map_err(shown)?;
-        check(&model, &given, call.span).map_err(shown)?;
-        let places = places(&model, call.span).map_err(shown)?;
+        let model = model::elaborate(&self.module, call.model, &dims)?;
+        check(&model, &given, call.span)?;
+        let places = places(&model, call.span)?;
         check_size(&model, count, call.span)?;
         let mut draws: Vec<Vec<Tensor>> = vec![Vec::with_capacity(count); model.outputs.len()];
         let seed = self.world.seed;
@@ -87,7 +78,7 @@ impl Session {
             columns.for_each(|(column, drawn)| column.push(drawn));
             Ok(())
         });
-        drawn.map_err(shown)?;
+        drawn?;
         let stacked = model.outputs.iter().zip(&draws);
         let stacked = stacked.filter_map(|(output, draws)| {
             let sizes = draws.first()?.shape.clone();
@@ -138,25 +129,20 @@ impl Session {
             };
             let Some(at) = at else {
                 let why = format!("the inputs are: {}", names.join(", "));
-                return Err(vec![misuse(arg.value.span, why)]);
+                return Err(misuse(arg.value.span, why).into());
             };
             let checked = self.checked(&arg.value, reply)?;
             let line = self.next_draw();
-            let (datum, computed) = self
-                .computed(&checked, line)
-                .map_err(|diagnostic| vec![*diagnostic])?;
-            values[at] = match datum {
-                Datum::Tensor(value) => Some(computed.of(value).0.clone()),
-                Datum::Static(number) => Some(Tensor::scalar(number as f64)),
-                _ => {
-                    let why = "a number or an array is needed here";
-                    return Err(vec![misuse(arg.value.span, why)]);
-                }
+            let (datum, computed) = self.computed(&checked, line)?;
+            let Some((value, _)) = computed.number(&datum) else {
+                let why = "a number or an array is needed here";
+                return Err(misuse(arg.value.span, why).into());
             };
+            values[at] = Some(value);
         }
         if let Some(at) = values.iter().position(Option::is_none) {
             let why = format!("the input `{}` has no value", names[at]);
-            return Err(vec![misuse(call.span, why)]);
+            return Err(misuse(call.span, why).into());
         }
         Ok(values.into_iter().flatten().collect())
     }
@@ -173,9 +159,9 @@ fn check_size(model: &Model, count: usize, span: Span) -> Result<(), Diagnostics
             let why = format!(
                 "{count} draws of {all} numbers are too many; the REPL holds at most {MOST_DRAWN} numbers of a model's outputs"
             );
-            Err(vec![
-                misuse(span, why).help("make fewer draws, or give fewer rows"),
-            ])
+            Err(misuse(span, why)
+                .help("make fewer draws, or give fewer rows")
+                .into())
         }
     }
 }

@@ -6,13 +6,14 @@ use super::{Diagnostics, Reply, Session, paths, predictive};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_driver::diagnostics::draws as codes;
 use bnnc_grammar::ast::Expr;
+use bnnc_graph::analysis::dataflow::needed_by;
 use bnnc_graph::function::{Function, NodeKind, Value};
 use bnnc_graph::model::Model;
 use bnnc_graph::ops;
 use bnnc_graph::tensor::Tensor;
 use bnnc_hir::elaborate::bind::bind;
 use bnnc_hir::elaborate::model;
-use bnnc_hir::tree::{InferenceTarget, ModelId};
+use bnnc_hir::tree::ModelId;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -35,12 +36,12 @@ impl Session {
         let (id, dims) = self.prior_model(start, reply)?;
         if parameter.is_empty() {
             let text = "one parameter is needed here, such as `prior fit.beta`";
-            return Err(vec![misuse(written.span, text)]);
+            return Err(misuse(written.span, text).into());
         }
         let model =
             model::elaborate(&self.module, id, &dims).map_err(|diagnostic| match dims.is_empty() {
-                true => vec![unsized_model(written, &self.module.models[id].name)],
-                false => vec![*diagnostic],
+                true => unsized_model(written, &self.module.models[id].name),
+                false => *diagnostic,
             })?;
         let function = &model.function;
         let Some(site) = function
@@ -53,20 +54,16 @@ impl Session {
                 .ids()
                 .filter_map(|node| site(function, node))
                 .collect();
-            return Err(vec![codes::no_parameter(
-                written.span,
-                (&model.name, &parameter),
-                &names,
-            )]);
+            return Err(codes::no_parameter(written.span, (&model.name, &parameter), &names).into());
         };
-        let needed = needed(function, site);
+        let needed = needed_by(function, &[site]);
         self.check_prior(written, &model, &needed)?;
         let sizes = function.ty(site).shape.static_sizes().unwrap_or_default();
         let elements = sizes.iter().product::<usize>().max(1);
         let count = DRAWS.min(MOST_NUMBERS / elements);
         if count < FEWEST_DRAWS {
             let why = format!("`{parameter}` has {elements} elements, too many to draw from its prior");
-            return Err(vec![misuse(written.span, why)]);
+            return Err(misuse(written.span, why).into());
         }
         let line = self.next_draw();
         let mut draws = Vec::with_capacity(count);
@@ -79,7 +76,7 @@ impl Session {
             draws.extend(drawn.map(|(_, tensor)| tensor));
             Ok(())
         });
-        drawn.map_err(|diagnostic| vec![*diagnostic])?;
+        drawn?;
         Ok(Tensor::stack(&sizes, &draws))
     }
 
@@ -88,33 +85,26 @@ impl Session {
         &mut self,
         start: &Expr,
         reply: &mut Reply,
-    ) -> Result<(ModelId, HashMap<Arc<str>, usize>), Diagnostics> {
-        let named = paths::name(start).filter(|name| self.is_infer(name));
+    ) -> Result<(ModelId, HashMap<Arc<str>, usize>), Refused> {
+        let named = start.as_name().filter(|name| self.is_infer(name));
         if let Some(name) = named {
-            let infer = self.module.infers.iter().find(|infer| *infer.name == *name);
+            let infer = self.module.infers.iter().find(|infer| infer.name == *name);
             if let Some(infer) = infer {
-                return self.bound(self.model_of(infer.target), &infer.data);
+                return self.bound(self.module.model_of(infer.target), &infer.data);
             }
         }
         let Some(call) = predictive::call_of(&self.module, start) else {
             let text = "a parameter of a model or of an inference block is needed here: `prior M.beta`";
-            return Err(vec![misuse(start.span, text)]);
+            return Err(misuse(start.span, text).into());
         };
-        if paths::name(start).is_none() {
+        if start.as_name().is_none() {
             let given = self.inputs(&call, reply)?;
             return Ok((call.model, self.dims(&call, &given)));
         }
         let mut infers = self.module.infers.iter();
-        match infers.find(|infer| self.model_of(infer.target) == call.model) {
+        match infers.find(|infer| self.module.model_of(infer.target) == call.model) {
             Some(infer) => self.bound(call.model, &infer.data),
             None => Ok((call.model, HashMap::new())),
-        }
-    }
-
-    fn model_of(&self, target: InferenceTarget) -> ModelId {
-        match target {
-            InferenceTarget::Model(model) => model,
-            InferenceTarget::Posterior(posterior) => self.module.posteriors[posterior].model,
         }
     }
 
@@ -128,7 +118,7 @@ impl Session {
         let (bound, diagnostics) = bind(&self.module.models[model], &schema);
         match diagnostics.is_empty() {
             true => Ok((model, bound.dims)),
-            false => Err(diagnostics),
+            false => Err(diagnostics.into()),
         }
     }
 
@@ -138,10 +128,10 @@ impl Session {
         for value in function.nodes.ids().filter(|value| needed.contains(value)) {
             if let NodeKind::Param(name) = &function.nodes[value].kind {
                 let text = format!("the prior depends on the input `{name}` of `{}`", model.name);
-                return Err(vec![misuse(written.span, text)]);
+                return Err(misuse(written.span, text).into());
             }
             if function.ty(value).shape.static_sizes().is_none() {
-                return Err(vec![unsized_model(written, &model.name)]);
+                return Err(unsized_model(written, &model.name).into());
             }
         }
         Ok(())
@@ -163,16 +153,4 @@ fn site(function: &Function, node: Value) -> Option<&str> {
         NodeKind::Apply { op, attrs, .. } if op.is(&ops::sample::SAMPLE) => Some(ops::sample::site(attrs)),
         NodeKind::Apply { .. } | NodeKind::Param(_) => None,
     }
-}
-
-/// Returns a value and all values that it depends on.
-fn needed(function: &Function, value: Value) -> HashSet<Value> {
-    let mut needed = HashSet::new();
-    let mut open = vec![value];
-    while let Some(value) = open.pop() {
-        if needed.insert(value) {
-            open.extend(function.args(value));
-        }
-    }
-    needed
 }

@@ -10,7 +10,7 @@ mod missing;
 pub mod target;
 
 use crate::diagnostics::bind as diagnostics;
-use crate::dims::{Atom, DimExpr};
+use crate::dims::DimExpr;
 use crate::tree::{LocalId, LocalKind, ModelItem, ParamBinding, TypedExprKind};
 use crate::types::{Elem, Ty};
 use bnnc_abi::data::{Elements, Field, FieldKind, InputEntry, Schema};
@@ -295,10 +295,7 @@ impl<'a> Binder<'a> {
     /// Binds a field. A field is a column with one value per example, a whole column if the model treats all rows as one example, or an
     /// array that is not a column.
     fn field(&mut self, binding: &ParamBinding, field: &'a Field) {
-        let rank = match &binding.param.ty {
-            Ty::Tensor(_, dims) => dims.len(),
-            _ => 0,
-        };
+        let rank = binding.param.ty.dims().len();
         let of_rows = field.per_example && field.shape.len() + 1 == rank;
         let takes_rows = self.bound.ports.iter().any(|port| !port.from.is_shared());
         let mut outputs = self.bound.outputs.iter();
@@ -400,16 +397,8 @@ impl<'a> Binder<'a> {
 
     /// Returns the size of a dimension that a scalar of a JSON file sets.
     fn scalar_size(&self, dim: &DimExpr) -> Option<usize> {
-        let mut terms = dim.terms.iter();
-        match (terms.next(), terms.next()) {
-            (Some((product, 1)), None) => match product.as_slice() {
-                [Atom::Local(local)] if self.scalars.contains(&self.model.locals[*local].name) => {
-                    self.evaluate(dim)
-                }
-                _ => None,
-            },
-            _ => None,
-        }
+        let is_scalar = |local: &LocalId| self.scalars.contains(&self.model.locals[*local].name);
+        dim.as_local().filter(is_scalar).and_then(|_| self.evaluate(dim))
     }
 
     /// Returns the elements of a type, or `None` if the size of an `index` is not known.
@@ -462,25 +451,17 @@ impl<'a> Binder<'a> {
             }
             return;
         }
-        let mut terms = dim.terms.iter();
-        if let (Some((product, 1)), None) = (terms.next(), terms.next())
-            && let [Atom::Local(local)] = product.as_slice()
-        {
+        if let Some(local) = dim.as_local() {
             self.bound
                 .dims
-                .insert(self.model.locals[*local].name.clone(), size);
+                .insert(self.model.locals[local].name.clone(), size);
         }
     }
 
     fn evaluate(&self, dim: &DimExpr) -> Option<usize> {
-        let name = |local: &LocalId| self.bound.dims.get(&self.model.locals[*local].name);
-        let known = |atom: &Atom| match atom {
-            Atom::Local(local) => name(local).map(|size| DimExpr::number(*size as i64)),
-            Atom::Meta(_) | Atom::Div(..) => None,
-        };
-        dim.substitute(&known)
-            .as_number()
-            .and_then(|number| usize::try_from(number).ok())
+        let dims = &self.bound.dims;
+        let known = |local: LocalId| dims.get(&self.model.locals[local].name).map(|size| *size as i64);
+        usize::try_from(dim.value(known)?).ok()
     }
 
     fn names(&self, shared: bool) -> Vec<String> {

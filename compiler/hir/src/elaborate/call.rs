@@ -74,7 +74,7 @@ impl<'a> Elaborator<'a> {
         let args = self.lift(&item.params, args, span)?;
         self.nested(span, |this| {
             this.bind_arguments(&item.params, args, &mut frame, span)?;
-            this.body(&item.body, &mut frame, span)
+            this.body(&item.body, &mut frame)
         })
     }
 
@@ -85,10 +85,9 @@ impl<'a> Elaborator<'a> {
         for (binding, arg) in params.iter().zip(args) {
             let real = matches!(&binding.param.ty, Ty::Tensor(crate::types::Elem::Real(_), _));
             let number = matches!(arg, Datum::Tensor(_) | Datum::Static(_));
-            lifted.push(if real && number {
-                Datum::Tensor(self.real(&arg, span)?)
-            } else {
-                arg
+            lifted.push(match real && number {
+                true => Datum::Tensor(self.real(&arg, span)?),
+                false => arg,
             });
         }
         Ok(lifted)
@@ -97,13 +96,12 @@ impl<'a> Elaborator<'a> {
     /// Calls a layer instance with its inputs.
     pub fn call_layer(&mut self, layer: &Datum, inputs: Vec<Datum>, span: Span) -> Elaborated<Datum> {
         let Datum::Layer(layer) = layer else {
-            return Err(limit(span, "this is not a layer".to_owned()));
+            return Err(limit(span, "this is not a layer"));
         };
         let item = &self.module.layers[layer.layer];
-        let path = if layer.path.is_empty() {
-            item.name.to_lowercase()
-        } else {
-            layer.path.clone()
+        let path = match layer.path.is_empty() {
+            true => item.name.to_lowercase(),
+            false => layer.path.clone(),
         };
         let mut frame = Frame::new(&item.locals, &path);
         let parameters = self.lift(&item.params, layer.args.clone(), span)?;
@@ -111,29 +109,32 @@ impl<'a> Elaborator<'a> {
         self.nested(span, |this| {
             this.bind_arguments(&item.params, parameters, &mut frame, span)?;
             this.bind_arguments(&item.inputs, inputs, &mut frame, span)?;
-            this.body(&item.body, &mut frame, span)
+            this.body(&item.body, &mut frame)
         })
     }
 
-    fn nested(&mut self, span: Span, run: impl FnOnce(&mut Self) -> Elaborated<Datum>) -> Elaborated<Datum> {
+    fn nested(
+        &mut self,
+        span: Span,
+        run: impl FnOnce(&mut Self) -> Elaborated<Option<Datum>>,
+    ) -> Elaborated<Datum> {
         if self.depth >= DEEPEST {
             return Err(limit(span, format!("calls nest deeper than {DEEPEST}")));
         }
         if self.calls >= MOST_CALLS {
-            return Err(limit(
-                span,
-                format!("the model makes more than {MOST_CALLS} calls up to this one"),
-            ));
+            let text = format!("the model makes more than {MOST_CALLS} calls up to this one");
+            return Err(limit(span, text));
         }
         self.calls += 1;
         self.depth += 1;
         let result = run(self);
         self.depth -= 1;
-        result.map_err(|diagnostic| at_call(diagnostic, span))
+        let returned = result.map_err(|diagnostic| at_call(diagnostic, span))?;
+        returned.ok_or_else(|| limit(span, "nothing is returned"))
     }
 
-    /// Elaborates the statements up to `return`.
-    pub fn body(&mut self, body: &[TypedStmt], frame: &mut Frame<'a>, span: Span) -> Elaborated<Datum> {
+    /// Elaborates statements, and returns the value of a `return`.
+    pub fn body(&mut self, body: &[TypedStmt], frame: &mut Frame<'a>) -> Elaborated<Option<Datum>> {
         for stmt in body {
             match stmt {
                 TypedStmt::Let(local, value) => {
@@ -151,11 +152,11 @@ impl<'a> Elaborator<'a> {
                     from,
                     to,
                     body,
-                } => self.repeat(*counter, [from, to], body, frame, span)?,
-                TypedStmt::Return(value) => return self.expr(value, frame),
+                } => self.repeat(*counter, [from, to], body, frame, from.span)?,
+                TypedStmt::Return(value) => return self.expr(value, frame).map(Some),
             }
         }
-        Err(limit(span, "nothing is returned".to_owned()))
+        Ok(None)
     }
 
     /// Calls a built-in function on arguments that have not been elaborated yet.
@@ -253,7 +254,7 @@ impl<'a> Elaborator<'a> {
                 self.apply(Operation::reshape(x, &shape), span)?
             }
             BuiltinRule::RunningMean => {
-                return Err(limit(span, "a running mean has no name here".to_owned()));
+                return Err(limit(span, "a running mean has no name here"));
             }
         };
         Ok(Datum::Tensor(result))
@@ -272,9 +273,7 @@ impl<'a> Elaborator<'a> {
         let extent = self.extent_of_either(&args[0], &args[1]);
         let (a, b) = self.numbers(&args[0], &args[1], span)?;
         let value = self.apply(Operation::new(op.0, [a, b]), span)?;
-        self.ranges.extend(range.map(|range| (value, range)));
-        self.extents.insert(value, extent);
-        Ok(Datum::Tensor(value))
+        Ok(self.integer_result(value, range, Some(extent), None))
     }
 
     fn diag(&mut self, args: &[Datum], span: Span) -> Elaborated<Value> {
@@ -312,7 +311,7 @@ impl<'a> Elaborator<'a> {
     fn static_shape(&mut self, args: &[Datum], span: Span) -> Elaborated<Shape> {
         let size = |arg: &Datum| match arg {
             Datum::Static(size) if *size > 0 => Ok(*size as usize),
-            _ => Err(limit(span, "a size must be a known positive integer".to_owned())),
+            _ => Err(limit(span, "a size must be a known positive integer")),
         };
         let sizes: Vec<usize> = args.iter().map(size).collect::<Result<_, _>>()?;
         Ok(Shape::fixed(&sizes))
@@ -350,10 +349,8 @@ impl<'a> Elaborator<'a> {
         let (mut rest, mut count) = (flat, count as i64);
         while count > 1 {
             let half = count / 2;
-            let (low, high) = (
-                self.slice(rest, 0, 0, half, span)?,
-                self.slice(rest, 0, half, 2 * half, span)?,
-            );
+            let low = self.slice(rest, 0, 0, half, span)?;
+            let high = self.slice(rest, 0, half, 2 * half, span)?;
             let mut halves = self.apply(Operation::new(&ops::mul::MUL, [low, high]), span)?;
             if count % 2 == 1 {
                 let last = self.slice(rest, 0, count - 1, count, span)?;
@@ -370,12 +367,11 @@ impl<'a> Elaborator<'a> {
         let (parameters, sizes) = args.split_at(usize::from(kind.has_shape()));
         let given = self.static_shape(sizes, span)?;
         let Some(context) = self.noise.as_mut() else {
-            return Err(limit(span, "noise is allowed only inside `draw`".to_owned()));
+            return Err(limit(span, "noise is allowed only inside `draw`"));
         };
-        let shape = if sizes.is_empty() {
-            context.shape.clone()
-        } else {
-            given
+        let shape = match sizes.is_empty() {
+            true => context.shape.clone(),
+            false => given,
         };
         let site = format!("#{}", context.count);
         context.count += 1;

@@ -5,7 +5,7 @@ use super::datum::Datum;
 use super::expr::compares_integers;
 use super::frame::{Elaborated, Elaborator, Frame};
 use super::linear::AffineExpr;
-use crate::tree::{ConstValue, TypedExpr, TypedExprKind};
+use crate::tree::{TypedExpr, TypedExprKind};
 use bnnc_base::source::Span;
 use bnnc_grammar::ast::{BinaryOp, UnaryOp};
 use bnnc_graph::builder::Operation;
@@ -116,22 +116,16 @@ impl<'a> Elaborator<'a> {
     fn form(&self, expr: &TypedExpr, frame: &Frame<'a>) -> Option<AffineExpr> {
         match &expr.kind {
             TypedExprKind::Int(number) => Some(AffineExpr::number(*number)),
-            TypedExprKind::Const(id) => match self.module.consts[*id].number? {
-                ConstValue::Integer(number) => Some(AffineExpr::number(number)),
-                ConstValue::Real(_) => None,
-            },
+            TypedExprKind::Const(id) => {
+                let number = self.module.consts[*id].number?.as_integer();
+                number.map(AffineExpr::number)
+            }
             TypedExprKind::Local(local) => self.forms.linear(frame.values.get(local)?),
             TypedExprKind::Unary(UnaryOp::Neg, operand) => {
                 AffineExpr::number(0).plus(&self.form(operand, frame)?, -1)
             }
             TypedExprKind::Binary(op, left, right) => {
-                let (left, right) = (self.form(left, frame)?, self.form(right, frame)?);
-                match op {
-                    BinaryOp::Add => left.plus(&right, 1),
-                    BinaryOp::Sub => left.plus(&right, -1),
-                    BinaryOp::Mul => left.times(&right),
-                    _ => None,
-                }
+                self.form(left, frame)?.combined(*op, &self.form(right, frame)?)
             }
             _ => None,
         }
@@ -155,20 +149,14 @@ impl<'a> Elaborator<'a> {
         let extent = self.extent_of_either(&yes, &no);
         let (a, b) = self.numbers(&yes, &no, span)?;
         let shape = self.ty(a).shape;
-        let (condition, a, b) = if shape.rank() == 0 {
-            let target = self.ty(condition).shape;
-            (
-                condition,
-                self.stretch(a, &target, span)?,
-                self.stretch(b, &target, span)?,
-            )
-        } else {
-            (self.stretch(condition, &shape, span)?, a, b)
+        let target = match shape.rank() {
+            0 => self.ty(condition).shape,
+            _ => shape,
         };
+        let condition = self.stretch(condition, &target, span)?;
+        let (a, b) = (self.stretch(a, &target, span)?, self.stretch(b, &target, span)?);
         let value = self.apply(Operation::new(&ops::select::SELECT, [condition, a, b]), span)?;
-        self.ranges.extend(range.map(|range| (value, range)));
-        self.extents.insert(value, extent);
-        Ok(Datum::Tensor(value))
+        Ok(self.integer_result(value, range, Some(extent), None))
     }
 
     /// Returns the smallest and the largest value of an integer. The bounds follow from its known

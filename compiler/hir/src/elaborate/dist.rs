@@ -19,7 +19,7 @@ use crate::types::{Elem, Ty};
 pub use arguments::NamedArguments;
 use bnnc_abi::ports::PortName;
 use bnnc_base::dtype::DType;
-use bnnc_base::shape::{Dim, Shape};
+use bnnc_base::shape::Shape;
 use bnnc_base::source::Span;
 use bnnc_graph::builder::Operation;
 use bnnc_graph::dist::{self, Instance, Support};
@@ -42,6 +42,14 @@ pub fn support(elem: &Elem) -> Support {
                 .and_then(|n| usize::try_from(n).ok())
                 .unwrap_or(0),
         ),
+    }
+}
+
+/// Returns the support of the values that a distribution declares.
+fn own_support(item: &DistItem) -> Support {
+    match &item.on {
+        Ty::Tensor(elem, _) => support(elem),
+        _ => Support::Real,
     }
 }
 
@@ -118,7 +126,7 @@ impl<'a> Elaborator<'a> {
         span: Span,
     ) -> Elaborated<Datum> {
         let Datum::Dist(dist) = dist else {
-            return Err(limit(span, "this is not a distribution".to_owned()));
+            return Err(limit(span, "this is not a distribution"));
         };
         let item = &self.module.dists[dist.dist];
         let mut frame = self.dist_frame(item, dist, span)?;
@@ -159,10 +167,7 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
 
     fn build(mut self, declared: Support) -> Elaborated<Instance> {
         let item = self.item();
-        let own = match &item.on {
-            Ty::Tensor(elem, _) => support(elem),
-            _ => Support::Real,
-        };
+        let own = own_support(item);
         let support = self.restricted(own, declared)?;
         if own.is_of_vectors() && self.value.rank() > 1 {
             return self.of_vectors(declared);
@@ -170,20 +175,19 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
         let truncated = support != own;
         let independent = item.elementwise && !support.is_of_vectors();
         let log_density = self.density(truncated.then_some(support))?;
-        let elements = if independent {
-            self.elements(truncated.then_some(support))?
-        } else {
-            None
+        let log_density_elements = match independent {
+            true => self.elements(truncated.then_some(support))?,
+            false => None,
         };
         let own = match item.declares(DistributionPart::Draw) {
-            true => present(self.draw())?.map(Arc::new),
+            true => present(self.draw())?,
             false => None,
         };
         let inside = self.inside(truncated && independent, support);
         let (inside_draw, inside_mean) = match inside {
             Some(inside) => (
-                present(self.truncated_draw(inside))?.map(Arc::new),
-                present(self.truncated_mean(inside))?.map(Arc::new),
+                present(self.truncated_draw(inside))?,
+                present(self.truncated_mean(inside))?,
             ),
             None => (None, None),
         };
@@ -192,17 +196,12 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
             false => (own, None),
         };
         let mut summary = |part| if truncated { Ok(None) } else { self.summary(part) };
-        let (mean, variance, entropy) = (
-            summary(DistributionPart::Mean)?,
-            summary(DistributionPart::Variance)?,
-            summary(DistributionPart::Entropy)?,
-        );
-        let mean = mean.or(inside_mean);
-        let (moment, log_mean, log_variance) = (
-            summary(DistributionPart::Moment)?,
-            summary(DistributionPart::LogMean)?,
-            summary(DistributionPart::LogVariance)?,
-        );
+        let mean = summary(DistributionPart::Mean)?.or(inside_mean);
+        let variance = summary(DistributionPart::Variance)?;
+        let entropy = summary(DistributionPart::Entropy)?;
+        let moment = summary(DistributionPart::Moment)?;
+        let log_mean = summary(DistributionPart::LogMean)?;
+        let log_variance = summary(DistributionPart::LogVariance)?;
         let probabilities = summary(DistributionPart::Probabilities)?;
         let supports = self.param_supports(self.dist);
         let reach = self.reach()?;
@@ -215,8 +214,8 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
             support,
             reach,
             elementwise: independent,
-            log_density: Arc::new(log_density),
-            log_density_elements: elements.map(Arc::new),
+            log_density,
+            log_density_elements,
             draw,
             wider_draw,
             mean,
@@ -257,14 +256,14 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
         &mut self,
         name: &str,
         body: impl FnOnce(&mut Self, &mut Frame<'a>) -> Elaborated<Option<Value>>,
-    ) -> Elaborated<Option<Function>> {
+    ) -> Elaborated<Option<Arc<Function>>> {
         let fresh = bnnc_graph::builder::Builder::new(name);
         let outer = std::mem::replace(&mut self.elaborator.builder, fresh);
         let inside = std::mem::take(&mut self.elaborator.inside);
         let result = self.framed(body);
         let inner = std::mem::replace(&mut self.elaborator.builder, outer);
         self.elaborator.inside = inside;
-        Ok(result?.map(|value| inner.finish(vec![(name.into(), value)])))
+        Ok(result?.map(|value| Arc::new(inner.finish(vec![(name.into(), value)]))))
     }
 
     fn framed(
@@ -346,6 +345,14 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
             .apply(Operation::reshape(value, &shape), self.span)
     }
 
+    /// Converts a result to the shape of the distribution's value, and returns the sum of its elements.
+    fn total(&mut self, value: Value) -> Elaborated<Value> {
+        let elements = self.shaped(value)?;
+        let axes: Vec<usize> = (0..self.value.rank()).collect();
+        self.elaborator
+            .apply(Operation::reduce_sum(elements, &axes), self.span)
+    }
+
     /// Adds the parameter for the value. The caller may guarantee that the elements of the value lie in `support`. The function then records
     /// this as a bound.
     fn value_param(&mut self, support: Support) -> Elaborated<Value> {
@@ -371,10 +378,7 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
         truncate: Option<Support>,
         frame: &mut Frame<'a>,
     ) -> Elaborated<Option<Value>> {
-        let own = match &self.item().on {
-            Ty::Tensor(elem, _) => support(elem),
-            _ => Support::Real,
-        };
+        let own = own_support(self.item());
         let x = self.value_param(truncate.unwrap_or(own))?;
         let Some(density) = self.part(DistributionPart::LogDensity, Datum::Tensor(x), frame)? else {
             return Ok(None);
@@ -401,7 +405,7 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
         }
     }
 
-    fn density(&mut self, truncate: Option<Support>) -> Elaborated<Function> {
+    fn density(&mut self, truncate: Option<Support>) -> Elaborated<Arc<Function>> {
         let elementwise = self.item().elementwise;
         let function = self.function(DistributionPart::LogDensity.name(), |this, frame| {
             let Some(density) = this.density_body(truncate, frame)? else {
@@ -411,19 +415,16 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
             if !elementwise {
                 return Ok(Some(density));
             }
-            let elements = this.shaped(density)?;
-            let axes: Vec<usize> = (0..this.value.rank()).collect();
-            let sum = Operation::reduce_sum(elements, &axes);
-            let sum = this.elaborator.apply(sum, this.span)?;
+            let sum = this.total(density)?;
             Ok(Some(match truncate {
                 Some(Support::Ordered) => this.of_orders(sum),
                 _ => sum,
             }))
         })?;
-        function.ok_or_else(|| limit(self.span, "no density".to_owned()))
+        function.ok_or_else(|| limit(self.span, "no density"))
     }
 
-    fn elements(&mut self, truncate: Option<Support>) -> Elaborated<Option<Function>> {
+    fn elements(&mut self, truncate: Option<Support>) -> Elaborated<Option<Arc<Function>>> {
         self.function("log_density_elements", |this, frame| {
             match this.density_body(truncate, frame)? {
                 Some(density) => this.shaped(density).map(Some),
@@ -432,7 +433,7 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
         })
     }
 
-    fn draw(&mut self) -> Elaborated<Option<Function>> {
+    fn draw(&mut self) -> Elaborated<Option<Arc<Function>>> {
         let joint_shape = self.value.shape.clone();
         let elementwise = self.item().elementwise;
         let Some(body) = self.item().value(DistributionPart::Draw) else {
@@ -458,14 +459,9 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
 
 /// Returns `None` if a part cannot be computed because a component lacks a part. For example, a mixture of Cauchy distributions does not have a
 /// mean.
-fn present(part: Elaborated<Option<Function>>) -> Elaborated<Option<Function>> {
+fn present(part: Elaborated<Option<Arc<Function>>>) -> Elaborated<Option<Arc<Function>>> {
     match part {
         Err(diagnostic) if std::ptr::eq(diagnostic.code, &crate::diagnostics::elaborate::NO_PART) => Ok(None),
         other => other,
     }
-}
-
-/// Returns the shape with these fixed sizes.
-pub fn fixed_shape(sizes: &[usize]) -> Shape {
-    Shape(sizes.iter().map(|size| Dim::Fixed(*size)).collect())
 }

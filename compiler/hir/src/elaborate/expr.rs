@@ -2,9 +2,10 @@
 
 use super::datum::{Callee, Datum, DistDatum, LayerDatum};
 use super::frame::{Elaborated, Elaborator, Frame};
+use super::linear::AffineExpr;
 use crate::diagnostics::elaborate::limit;
 use crate::tree::{ConstId, ConstValue, TypedExpr, TypedExprKind};
-use crate::types::{Elem, Ty};
+use crate::types::Ty;
 use crate::walk;
 use bnnc_abi::data::LARGEST_INTEGER;
 use bnnc_base::dtype::DType;
@@ -37,10 +38,13 @@ impl<'a> Elaborator<'a> {
             )),
             TypedExprKind::Local(local) => match frame.values.get(local) {
                 Some(datum) => Ok(datum.clone()),
-                None => Err(no_value(span, &frame.locals[*local].name)),
+                None => {
+                    let name = &frame.locals[*local].name;
+                    Err(limit(span, format!("`{name}` has no value here")))
+                }
             },
             TypedExprKind::Const(id) => self.named_constant(*id, span),
-            TypedExprKind::Row | TypedExprKind::Error => Err(limit(span, "this is not a value".to_owned())),
+            TypedExprKind::Row | TypedExprKind::Error => Err(limit(span, "this is not a value")),
             TypedExprKind::Builtin(builtin, args) => self.call_builtin(builtin, args, frame, span),
             TypedExprKind::CallFn(id, args) => {
                 let args = self.exprs(args, frame)?;
@@ -52,7 +56,7 @@ impl<'a> Elaborator<'a> {
                 let args = self.exprs(args, frame)?;
                 match frame.values.get(local) {
                     Some(Datum::Function(callee)) => self.call(*callee, args, span),
-                    _ => Err(limit(span, "this is not a function".to_owned())),
+                    _ => Err(limit(span, "this is not a function")),
                 }
             }
             TypedExprKind::MakeLayer(layer, args) => {
@@ -120,10 +124,8 @@ impl<'a> Elaborator<'a> {
 
     /// Elaborates `[a, b]`: a stack of tensors, or a list of layers.
     fn list(&mut self, items: Vec<Datum>, span: Span) -> Elaborated<Datum> {
-        if items
-            .iter()
-            .any(|item| matches!(item, Datum::Layer(_) | Datum::List(_)))
-        {
+        let is_list = |item: &Datum| matches!(item, Datum::Layer(_) | Datum::List(_));
+        if items.iter().any(is_list) {
             return Ok(Datum::List(Rc::new(items)));
         }
         let values: Vec<Value> = items
@@ -170,24 +172,15 @@ impl<'a> Elaborator<'a> {
         }
         let value = self.tensor(&operand, span)?;
         if op == UnaryOp::Not {
-            return self
-                .apply(Operation::new(&ops::not::NOT, [value]), span)
-                .map(Datum::Tensor);
+            let negated = self.apply(Operation::new(&ops::not::NOT, [value]), span)?;
+            return Ok(Datum::Tensor(negated));
         }
         let range = self.range_of_integer(&operand);
         let extent = self.extent_of(&operand);
         let form = self.forms.linear_of(BinaryOp::Sub, &Datum::Static(0), &operand);
         let value = self.apply(Operation::new(&ops::neg::NEG, [value]), span)?;
-        if let Some((low, high)) = range {
-            self.ranges
-                .insert(value, (high.saturating_neg(), low.saturating_neg()));
-        }
-        self.extents
-            .insert(value, (extent.1.saturating_neg(), extent.0.saturating_neg()));
-        if let Some(form) = form {
-            self.forms.insert(value, form);
-        }
-        Ok(Datum::Tensor(value))
+        let negated = |(low, high): Integers| (high.saturating_neg(), low.saturating_neg());
+        Ok(self.integer_result(value, range.map(negated), Some(negated(extent)), form))
     }
 
     fn binary(&mut self, op: BinaryOp, left: Datum, right: Datum, span: Span) -> Elaborated<Datum> {
@@ -232,21 +225,27 @@ impl<'a> Elaborator<'a> {
         let (a, b) = self.align(a, b, span)?;
         let (a, b) = if swap { (b, a) } else { (a, b) };
         let value = self.apply(Operation::new(def, [a, b]), span)?;
-        let value = if negate {
-            self.apply(Operation::new(&ops::not::NOT, [value]), span)?
-        } else {
-            value
+        let value = match negate {
+            true => self.apply(Operation::new(&ops::not::NOT, [value]), span)?,
+            false => value,
         };
-        if let Some(range) = range {
-            self.ranges.insert(value, range);
-        }
-        if let Some(extent) = extent {
-            self.extents.insert(value, extent);
-        }
+        Ok(self.integer_result(value, range, extent, form))
+    }
+
+    /// Stores the known properties of an integer value: its range, its extent and its linear form.
+    pub fn integer_result(
+        &mut self,
+        value: Value,
+        range: Option<Integers>,
+        extent: Option<Integers>,
+        form: Option<AffineExpr>,
+    ) -> Datum {
+        self.ranges.extend(range.map(|range| (value, range)));
+        self.extents.extend(extent.map(|extent| (value, extent)));
         if let Some(form) = form {
             self.forms.insert(value, form);
         }
-        Ok(Datum::Tensor(value))
+        Datum::Tensor(value)
     }
 
     /// Returns the range of a sum, difference, product or quotient of integers with known ranges.
@@ -407,10 +406,6 @@ fn floor(x: i64, y: i64) -> i64 {
 /// The range of an unknown integer.
 pub const EVERY_INTEGER: (i64, i64) = (i64::MIN, i64::MAX);
 
-fn no_value(span: Span, name: &str) -> Box<bnnc_base::diagnostic::Diagnostic> {
-    limit(span, format!("`{name}` has no value here"))
-}
-
 fn static_arithmetic(op: BinaryOp, a: i64, b: i64) -> Option<i64> {
     match op {
         BinaryOp::Add => a.checked_add(b),
@@ -427,7 +422,7 @@ fn static_arithmetic(op: BinaryOp, a: i64, b: i64) -> Option<i64> {
 
 /// Returns whether a condition depends on an integer variable, such as a counter.
 pub fn compares_integers(condition: &TypedExpr) -> bool {
-    let is_integer = |ty: &Ty| matches!(ty, Ty::Tensor(Elem::Int | Elem::Count | Elem::Index(_), _));
+    let is_integer = |ty: &Ty| matches!(ty, Ty::Tensor(elem, _) if elem.is_integral());
     walk::any(condition, &mut |part| {
         matches!(part.kind, TypedExprKind::Local(_)) && is_integer(&part.ty)
     })

@@ -3,7 +3,9 @@
 use super::datum::Datum;
 use super::linear::Forms;
 use super::observed_range::ObservedRange;
-use crate::dims::{Atom, DimExpr};
+use crate::diagnostics::elaborate::limit;
+use crate::dims::DimExpr;
+use crate::show;
 use crate::tree::{LocalId, Locals, Module};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::dtype::DType;
@@ -46,10 +48,7 @@ fn excess(shape: &Shape) -> Option<String> {
 /// Fails with a diagnostic at `span` that names the limit.
 pub fn within_limits(shape: &Shape, span: Span) -> Elaborated<()> {
     match excess(shape) {
-        Some(why) => Err(crate::diagnostics::elaborate::limit(
-            span,
-            format!("this array {why}"),
-        )),
+        Some(why) => Err(limit(span, format!("this array {why}"))),
         None => Ok(()),
     }
 }
@@ -167,11 +166,9 @@ impl<'a> Elaborator<'a> {
 
     /// Applies an operation. If the operation is rejected, the error becomes a diagnostic at `span`.
     pub fn apply(&mut self, operation: Operation, span: Span) -> Elaborated<Value> {
-        let limit = |why: String| crate::diagnostics::elaborate::limit(span, why);
         if self.builder.function().nodes.len() > MOST_NODES {
-            return Err(limit(format!(
-                "the model has more than {MOST_NODES} operations up to this one"
-            )));
+            let text = format!("the model has more than {MOST_NODES} operations up to this one");
+            return Err(limit(span, text));
         }
         // Shapes are checked before the type rule of the op runs. The rule multiplies sizes, so it
         // could overflow.
@@ -184,7 +181,7 @@ impl<'a> Elaborator<'a> {
         let value = self
             .builder
             .try_apply(op.0, &args, attrs)
-            .map_err(|why| limit(why.to_string()))?;
+            .map_err(|why| limit(span, why.to_string()))?;
         within_limits(&self.builder.ty(value).shape, span)?;
         Ok(value)
     }
@@ -200,10 +197,7 @@ impl<'a> Elaborator<'a> {
                 };
                 Ok(self.constant(*number as f64, dtype))
             }
-            _ => Err(crate::diagnostics::elaborate::limit(
-                span,
-                "a number is needed here".to_owned(),
-            )),
+            _ => Err(limit(span, "a number is needed here")),
         }
     }
 
@@ -236,27 +230,18 @@ impl<'a> Elaborator<'a> {
 
     /// Evaluates a dimension in this frame.
     pub fn dim(&self, dim: &DimExpr, frame: &Frame, span: Span) -> Elaborated<usize> {
-        let known = |atom: &Atom| match atom {
-            Atom::Local(local) => match frame.values.get(local) {
-                Some(Datum::Static(number)) => Some(DimExpr::number(*number)),
-                _ => None,
-            },
-            Atom::Meta(_) | Atom::Div(..) => None,
+        let known = |local: LocalId| match frame.values.get(&local) {
+            Some(Datum::Static(number)) => Some(*number),
+            _ => None,
         };
-        let value = dim.substitute(&known);
-        match value.as_number().and_then(|number| usize::try_from(number).ok()) {
-            Some(number) => Ok(number),
-            None => {
-                let name = |local: LocalId| frame.locals[local].name.to_string();
-                Err(crate::diagnostics::elaborate::limit(
-                    span,
-                    format!(
-                        "the size `{}` is not a known non-negative number",
-                        dim.show(&name)
-                    ),
-                ))
-            }
-        }
+        let number = dim.value(known).and_then(|number| usize::try_from(number).ok());
+        number.ok_or_else(|| {
+            let dim = show::dim(dim, frame.locals);
+            limit(
+                span,
+                format!("the size `{dim}` is not a known non-negative number"),
+            )
+        })
     }
 
     /// Evaluates a list of dims to static sizes.
@@ -271,14 +256,11 @@ impl<'a> Elaborator<'a> {
         let shape = Shape::fixed(&sizes);
         if sizes.contains(&0) {
             let text = format!("`{name}` has no elements: its shape is {shape}");
-            return Err(crate::diagnostics::elaborate::limit(span, text));
+            return Err(limit(span, text));
         }
         match excess(&shape) {
             None => Ok(shape),
-            Some(why) => Err(crate::diagnostics::elaborate::limit(
-                span,
-                format!("`{name}` of shape {shape} {why}"),
-            )),
+            Some(why) => Err(limit(span, format!("`{name}` of shape {shape} {why}"))),
         }
     }
 
@@ -287,12 +269,8 @@ impl<'a> Elaborator<'a> {
     pub fn bind_dims(&self, dims: &[DimExpr], shape: &Shape, frame: &mut Frame) {
         for (dim, size) in dims.iter().zip(shape.dims()) {
             let Some(size) = size.fixed() else { continue };
-            let mut atoms = dim.terms.iter();
-            let (Some((product, 1)), None) = (atoms.next(), atoms.next()) else {
-                continue;
-            };
-            if let [Atom::Local(local)] = product.as_slice() {
-                frame.values.entry(*local).or_insert(Datum::Static(size as i64));
+            if let Some(local) = dim.as_local() {
+                frame.values.entry(local).or_insert(Datum::Static(size as i64));
             }
         }
     }

@@ -30,19 +30,12 @@ impl Elaborator<'_> {
     /// Elaborates `pad(x, width)`.
     pub(super) fn padded(&mut self, args: &[Datum], span: Span) -> Elaborated<Value> {
         let x = self.real(&args[0], span)?;
-        let width = match &args[1] {
-            Datum::Static(width) if *width >= 0 => *width as usize,
-            Datum::Static(width) => {
-                let (what, found) = ("the width of a padding", width.to_string());
-                return Err(Box::new(report::support(span, what, "zero or more", &found)));
-            }
-            _ => {
-                return Err(limit(
-                    span,
-                    "the width of a padding is not known before the run".to_owned(),
-                ));
-            }
+        let Datum::Static(width) = &args[1] else {
+            return Err(limit(span, "the width of a padding is not known before the run"));
         };
+        let what = "the width of a padding";
+        let width = usize::try_from(*width)
+            .map_err(|_| report::support(span, what, "zero or more", &width.to_string()))?;
         // The sizes are checked here, because the type rule of the op would add them without a limit.
         let padded = |(axis, size): (usize, i64)| match axis {
             0 => size as usize,
@@ -100,12 +93,10 @@ impl Elaborator<'_> {
 fn integer(datum: &Datum, what: &str, span: Span) -> Elaborated<i64> {
     match datum {
         Datum::Static(number) if *number > 0 => Ok(*number),
-        Datum::Static(number) => Err(Box::new(report::support(
-            span,
-            what,
-            "one or more",
-            &number.to_string(),
-        ))),
+        Datum::Static(number) => {
+            let found = number.to_string();
+            Err(Box::new(report::support(span, what, "one or more", &found)))
+        }
         _ => Err(limit(span, format!("{what} is not a known integer"))),
     }
 }

@@ -25,7 +25,7 @@ impl<'a> Elaborator<'a> {
     ) -> Elaborated<Datum> {
         if let Datum::List(items) = &base {
             let Some(TypedIndex::At(position)) = indices.first() else {
-                return Err(limit(span, "a list needs one position".to_owned()));
+                return Err(limit(span, "a list needs one position"));
             };
             let position = self.static_integer(position, frame)?;
             let item = usize::try_from(position).ok().and_then(|at| items.get(at));
@@ -85,7 +85,7 @@ impl<'a> Elaborator<'a> {
         match self.ty(value).dtype {
             DType::Int => Ok(value),
             DType::Real => self.apply(Operation::new(&ops::to_int::TO_INT, [value]), span),
-            DType::Bool => Err(limit(span, "an integer is needed here".to_owned())),
+            DType::Bool => Err(limit(span, "an integer is needed here")),
         }
     }
 
@@ -153,7 +153,7 @@ impl<'a> Elaborator<'a> {
             Datum::Static(number) => Ok(number),
             _ => Err(limit(
                 expr.span,
-                "an integer known at compile time is needed here".to_owned(),
+                "an integer known at compile time is needed here",
             )),
         }
     }

@@ -18,7 +18,7 @@ use crate::tree::{
 use crate::types::Ty;
 use bnnc_base::diagnostic::Diagnostic;
 use petgraph::graph::{DiGraph, NodeIndex};
-use reads::{ElementReader, Read, rank};
+use reads::{ElementReader, Read};
 use scope::ReadScope;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -189,15 +189,17 @@ fn symbolic<'m>(
 
 /// Returns the element that a statement assigns a distribution to. For a joint distribution,
 /// returns the first element.
-fn element<'s, 'm: 's>(
+fn element<'m>(
     given: &Given<'m>,
     module: &Module,
-    scope: &'s ReadScope<'s>,
+    scope: &ReadScope<'_, 'm>,
     reader: &mut ElementReader<'m>,
 ) -> Option<AffineExpr> {
     match &given.sample.index {
         Some(index) => reader.integer(index, scope),
-        None if rank(&given.sample.ty) == 0 || is_joint(given.sample, module) => Some(AffineExpr::number(0)),
+        None if given.sample.ty.dims().len() == 0 || is_joint(given.sample, module) => {
+            Some(AffineExpr::number(0))
+        }
         None => {
             let size = reader.outputs.get(&given.sample.local).copied()?;
             Some(reader.forms.counter([0, size - 1].map(AffineExpr::number)))
@@ -206,14 +208,14 @@ fn element<'s, 'm: 's>(
 }
 
 /// Collects the output elements that the distribution of an element reads.
-fn read<'s, 'm: 's>(
+fn read<'m>(
     given: &Given<'m>,
     module: &Module,
-    (scope, element): (&'s ReadScope<'s>, Option<&AffineExpr>),
+    (scope, element): (&ReadScope<'_, 'm>, Option<&AffineExpr>),
     reader: &mut ElementReader<'m>,
 ) {
     let sample = given.sample;
-    let is_whole = sample.index.is_none() && rank(&sample.ty) > 0;
+    let is_whole = sample.index.is_none() && sample.ty.dims().len() > 0;
     match element.filter(|_| is_whole && !is_joint(sample, module)) {
         Some(element) => of_element(&sample.dist, element, scope, reader),
         None => reader.visit(&sample.dist, scope, true),
@@ -222,17 +224,17 @@ fn read<'s, 'm: 's>(
 
 /// Collects the reads for one element of an array. The parameters of the array's distribution are
 /// arrays of the same size.
-fn of_element<'s, 'm: 's>(
-    dist: &'s TypedExpr,
+fn of_element<'m>(
+    dist: &'m TypedExpr,
     element: &AffineExpr,
-    scope: &'s ReadScope<'s>,
+    scope: &ReadScope<'_, 'm>,
     reader: &mut ElementReader<'m>,
 ) {
     let ends = || Some([element.clone(), element.clone()]);
     match &dist.kind {
         TypedExprKind::MakeDist(_, args) => {
             for arg in args {
-                match rank(&arg.ty) {
+                match arg.ty.dims().len() {
                     0 => reader.visit(arg, scope, true),
                     _ => reader.elements(arg, (ends(), arg.span), scope, true),
                 }

@@ -78,6 +78,16 @@ impl AffineExpr {
             (false, false) => None,
         }
     }
+
+    /// Returns the result of a sum, a difference or a product, if it is a linear form.
+    pub fn combined(&self, op: BinaryOp, other: &AffineExpr) -> Option<AffineExpr> {
+        match op {
+            BinaryOp::Add => self.plus(other, 1),
+            BinaryOp::Sub => self.plus(other, -1),
+            BinaryOp::Mul => self.times(other),
+            _ => None,
+        }
+    }
 }
 
 impl Forms {
@@ -85,12 +95,9 @@ impl Forms {
     pub fn count(&mut self, (counter, name): (Value, &str), ends: [AffineExpr; 2]) {
         let after = || ends[1].constant.saturating_add(1).to_string();
         let end = self.written.take().unwrap_or_else(after);
+        let form = self.counter(ends);
+        self.names.pop();
         self.names.push([name.to_owned(), end]);
-        let form = AffineExpr {
-            constant: 0,
-            factors: BTreeMap::from([(self.counters.len(), 1)]),
-        };
-        self.counters.push(ends);
         self.values.insert(counter, form);
     }
 
@@ -186,13 +193,7 @@ impl Forms {
 
     /// Returns the linear form of a sum, difference or product.
     pub fn linear_of(&self, op: BinaryOp, left: &Datum, right: &Datum) -> Option<AffineExpr> {
-        let (left, right) = (self.linear(left)?, self.linear(right)?);
-        match op {
-            BinaryOp::Add => left.plus(&right, 1),
-            BinaryOp::Sub => left.plus(&right, -1),
-            BinaryOp::Mul => left.times(&right),
-            _ => None,
-        }
+        self.linear(left)?.combined(op, &self.linear(right)?)
     }
 
     /// Returns the smallest and the largest value of a graph value that is linear in counters.

@@ -4,7 +4,7 @@ use super::datum::{Datum, DistDatum};
 use super::dist::{CalledWith, support};
 use super::frame::{Elaborated, Elaborator, Frame};
 use crate::diagnostics::elaborate::limit;
-use crate::tree::{LocalId, ModelId, ModelItem, Module, ParamBinding, SampleStmt, TypedExprKind, TypedStmt};
+use crate::tree::{ModelId, ModelItem, Module, ParamBinding, SampleStmt, TypedExprKind, TypedStmt};
 use crate::types::{Elem, Ty};
 use bnnc_base::source::Span;
 use bnnc_graph::builder::Operation;
@@ -35,17 +35,13 @@ pub fn elaborate(module: &Module, id: ModelId, dims: &HashMap<Arc<str>, usize>) 
     let shared = elaborator.inputs(&item.shared, &mut frame, item.span)?;
     let inputs = elaborator.inputs(&item.inputs, &mut frame, item.span)?;
     let outputs = elaborator.inputs(&item.outputs, &mut frame, item.span)?;
-    elaborator.statements(&item.body, &mut frame)?;
+    elaborator.body(&item.body, &mut frame)?;
     let derived = item
         .body
         .iter()
         .filter_map(|stmt| named(stmt, item, &frame))
         .collect();
-    let (sites, running) = (
-        std::mem::take(&mut elaborator.sites),
-        std::mem::take(&mut elaborator.running),
-    );
-    let results = elaborator.observed.clone().into_iter().enumerate();
+    let results = elaborator.observed.iter().copied().enumerate();
     let results = results
         .map(|(at, value)| (format!("observed{at}").into(), value))
         .collect();
@@ -56,8 +52,8 @@ pub fn elaborate(module: &Module, id: ModelId, dims: &HashMap<Arc<str>, usize>) 
         shared,
         inputs,
         outputs,
-        sites,
-        running,
+        sites: elaborator.sites,
+        running: elaborator.running,
         derived,
     })
 }
@@ -97,15 +93,11 @@ impl<'a> Elaborator<'a> {
 
     fn input(&mut self, binding: &'a ParamBinding, frame: &mut Frame<'a>, span: Span) -> Elaborated<Input> {
         let Ty::Tensor(elem, dims) = &binding.param.ty else {
-            return Err(limit(
-                span,
-                format!("the input `{}` is not a number or an array", binding.param.name),
-            ));
+            let text = format!("the input `{}` is not a number or an array", binding.param.name);
+            return Err(limit(span, text));
         };
-        let ty = Type::new(
-            elem.dtype(),
-            self.shape_of(&binding.param.name, dims, frame, span)?,
-        );
+        let shape = self.shape_of(&binding.param.name, dims, frame, span)?;
+        let ty = Type::new(elem.dtype(), shape);
         let value = self.builder.param(&binding.param.name, ty.clone());
         frame.values.insert(binding.local, Datum::Tensor(value));
         let row = matches!(&binding.default, Some(default) if matches!(default.kind, TypedExprKind::Row));
@@ -121,51 +113,13 @@ impl<'a> Elaborator<'a> {
         })
     }
 
-    fn statements(&mut self, body: &'a [TypedStmt], frame: &mut Frame<'a>) -> Elaborated<()> {
-        for stmt in body {
-            match stmt {
-                TypedStmt::Let(local, value) => self.assign(*local, value, frame)?,
-                TypedStmt::Sample(sample) => self.sample(sample, frame)?,
-                TypedStmt::For {
-                    counter,
-                    from,
-                    to,
-                    body,
-                } => self.repeat(*counter, [from, to], body, frame, from.span)?,
-                TypedStmt::Return(value) => {
-                    return Err(limit(value.span, "a model returns nothing".to_owned()));
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn assign(
-        &mut self,
-        local: LocalId,
-        value: &'a crate::tree::TypedExpr,
-        frame: &mut Frame<'a>,
-    ) -> Elaborated<()> {
-        let path = frame.path_of(&frame.locals[local].name);
-        self.assigned.clone_from(&path);
-        let datum = self.expr(value, frame)?.at_path(&path);
-        if let Datum::Tensor(value) = datum {
-            self.builder.label(value, &path);
-        }
-        frame.values.insert(local, datum);
-        Ok(())
-    }
-
     /// Elaborates a `~` statement.
     pub fn sample(&mut self, sample: &SampleStmt, frame: &mut Frame<'a>) -> Elaborated<()> {
         if let (true, Some(index)) = (sample.observed, &sample.index) {
             return self.element(sample, index, frame);
         }
         let Datum::Dist(dist) = self.expr(&sample.dist, frame)? else {
-            return Err(limit(
-                sample.span,
-                "a distribution is needed after `~`".to_owned(),
-            ));
+            return Err(limit(sample.span, "a distribution is needed after `~`"));
         };
         let name = frame.locals[sample.local].name.clone();
         if sample.observed {
@@ -191,17 +145,12 @@ impl<'a> Elaborator<'a> {
         frame: &Frame<'a>,
     ) -> Elaborated<Value> {
         let Ty::Tensor(elem, dims) = &sample.ty else {
-            return Err(limit(sample.span, "a site is a number or an array".to_owned()));
+            return Err(limit(sample.span, "a site is a number or an array"));
         };
         let ty = Type::new(elem.dtype(), self.shape_of(path, dims, frame, sample.span)?);
         let arguments = self.arguments(dist, sample.span)?;
-        let instance = self.instance(
-            &arguments,
-            ty.clone(),
-            support(elem),
-            CalledWith::Inside,
-            sample.span,
-        )?;
+        let (declared, values) = (support(elem), CalledWith::Inside);
+        let instance = self.instance(&arguments, ty.clone(), declared, values, sample.span)?;
         let args: Vec<Value> = arguments.values.iter().map(|(_, value)| *value).collect();
         let support = instance.support;
         let value = self.apply(Operation::sample(instance, &args, path), sample.span)?;

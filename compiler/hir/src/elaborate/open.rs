@@ -94,10 +94,8 @@ impl<'a> Elaborator<'a> {
         let inside = self.inside(wide[0], position, wide[1], span)?;
         let outside = self.constant(neutral(builtin), DType::Real);
         let outside = self.stretch(outside, &shape, span)?;
-        let chosen = self.apply(
-            Operation::new(&ops::select::SELECT, [inside, value, outside]),
-            span,
-        )?;
+        let chosen = Operation::new(&ops::select::SELECT, [inside, value, outside]);
+        let chosen = self.apply(chosen, span)?;
         self.reduce_all_of(builtin, chosen, &ends, span)
     }
 
@@ -113,8 +111,7 @@ impl<'a> Elaborator<'a> {
     fn forwards(&self, [from, to]: &[Datum; 2], span: Span) -> Elaborated<()> {
         let boxes = self.range_of_integer(from).zip(self.range_of_integer(to));
         let is_apart = boxes.is_some_and(|((first, _), (_, last))| last < first);
-        let length = self.forms.linear(from).zip(self.forms.linear(to));
-        let length = length.and_then(|(from, to)| self.forms.ends(&to.plus(&from, -1)?));
+        let length = self.length(from, to);
         match is_apart || length.is_some_and(|(_, longest)| longest < 0) {
             true => {
                 let (what, wanted) = ("the end of a range", "at least its start");
@@ -129,6 +126,12 @@ impl<'a> Elaborator<'a> {
         }
     }
 
+    /// Returns the smallest and the largest length of a range, if they are known.
+    fn length(&self, from: &Datum, to: &Datum) -> Option<(i64, i64)> {
+        let (from, to) = (self.forms.linear(from)?, self.forms.linear(to)?);
+        self.forms.ends(&to.plus(&from, -1)?)
+    }
+
     /// Rejects a range that is empty for some values of the counters, if the reduction needs at
     /// least one element. Inside an `if` that compares integers, such a range is allowed, because
     /// the condition may exclude these values.
@@ -137,8 +140,7 @@ impl<'a> Elaborator<'a> {
             Some(Reduction::Mean | Reduction::Min | Reduction::Max) => self.choices == 0,
             Some(Reduction::Sum | Reduction::Prod) | None => false,
         };
-        let length = self.forms.linear(from).zip(self.forms.linear(to));
-        let length = length.and_then(|(from, to)| self.forms.ends(&to.plus(&from, -1)?));
+        let length = self.length(from, to);
         match needs_one && length.is_some_and(|(shortest, _)| shortest <= 0) {
             true => Err(Box::new(empty_range(span, builtin.name))),
             false => Ok(()),
@@ -217,16 +219,12 @@ impl<'a> Elaborator<'a> {
             let position = this.tensor(&frame.values[&c.counter], span)?;
             let inside = this.inside(ends[0], position, ends[1], span)?;
             let outside = this.constant(neutral, DType::Real);
-            let chosen = this.select(
-                Datum::Tensor(inside),
-                Datum::Tensor(element),
-                Datum::Tensor(outside),
-                span,
-            )?;
+            let [inside, element, outside] = [inside, element, outside].map(Datum::Tensor);
+            let chosen = this.select(inside, element, outside, span)?;
             Ok(vec![this.tensor(&chosen, span)?])
         })?;
         let Some(value) = mapped.into_iter().next() else {
-            return Err(limit(span, "an empty element".to_owned()));
+            return Err(limit(span, "an empty element"));
         };
         self.reduce_all_of(builtin, value, &[from, to], span)
     }
@@ -247,15 +245,11 @@ impl<'a> Elaborator<'a> {
             return Ok(None);
         }
         let span = from.span.to(to.span);
-        let dim = match ty {
-            Ty::Tensor(_, dims) => dims.get(axis),
-            _ => None,
-        };
-        let width = dim.map(|dim| self.dim(dim, frame, span));
-        match width {
-            Some(Ok(width)) => Ok(Some(width)),
-            Some(Err(_)) | None => Err(open_array(span)),
-        }
+        let width = ty
+            .dims()
+            .get(axis)
+            .and_then(|dim| self.dim(dim, frame, span).ok());
+        width.map(Some).ok_or_else(|| open_array(span))
     }
 
     /// Elaborates `[e for i in a..b]` with `width` elements, beginning at a position that depends on a counter.
@@ -275,13 +269,9 @@ impl<'a> Elaborator<'a> {
             let from = this.tensor(&from, span)?;
             let step = this.tensor(&frame.values[&c.counter], span)?;
             let position = this.apply(Operation::new(&ops::add::ADD, [from, step]), span)?;
-            if let Some((first, last)) = range {
-                this.ranges.insert(position, (first, last + width as i64 - 1));
-            }
-            if let Some(form) = form {
-                this.forms.insert(position, form);
-            }
-            frame.values.insert(c.counter, Datum::Tensor(position));
+            let range = range.map(|(first, last)| (first, last + width as i64 - 1));
+            let position = this.integer_result(position, range, None, form);
+            frame.values.insert(c.counter, position);
             let datum = this.expr(&c.element, frame)?;
             Ok(vec![this.real(&datum, span)?])
         })?;

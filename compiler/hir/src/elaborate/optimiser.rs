@@ -24,8 +24,7 @@ pub fn elaborate(
 ) -> Elaborated<ElaboratedOptimiser> {
     let item = &module.optimisers[id];
     let constant = |expr: &TypedExpr| {
-        crate::constant::constant(module, expr)
-            .ok_or_else(|| limit(expr.span, "a constant is needed here".to_owned()))
+        crate::constant::constant(module, expr).ok_or_else(|| limit(expr.span, "a constant is needed here"))
     };
     let mut elaborator = Elaborator::new(module, "update");
     let mut frame = Frame::new(&item.locals, "");

@@ -1,12 +1,12 @@
 //! Elaborates posteriors: one family instance per site or group, with the starting values of its parameters.
 
 use super::datum::{Datum, DistDatum};
-use super::dist::{CalledWith, fixed_shape, support};
+use super::dist::{CalledWith, support};
 use super::frame::{Elaborated, Elaborator};
 use super::joint::{self, Share};
 use super::start;
 use crate::diagnostics::elaborate::{TOO_LARGE, limit};
-use crate::dims::{Atom, DimExpr};
+use crate::dims::DimExpr;
 use crate::tree::{
     DistId, DistItem, InferId, LocalId, Module, PosteriorId, PosteriorLine, PosteriorValue, StartValue,
     TypedExpr, TypedExprKind,
@@ -106,7 +106,7 @@ fn point_family(module: &Module, span: Span) -> Elaborated<DistId> {
         .dists
         .ids()
         .find(|id| module.dists[*id].measure == MeasureKind::Point);
-    found.ok_or_else(|| limit(span, "the library has no family of point estimates".to_owned()))
+    found.ok_or_else(|| limit(span, "the library has no family of point estimates"))
 }
 
 fn covers(line: &PosteriorLine, site: &str) -> bool {
@@ -331,7 +331,7 @@ impl<'a> Line<'a> {
             .iter()
             .try_fold(1usize, |count, size| count.checked_mul(*size));
         match count {
-            Some(count) if count <= MOST_ELEMENTS => Ok(fixed_shape(&sizes)),
+            Some(count) if count <= MOST_ELEMENTS => Ok(Shape::fixed(&sizes)),
             _ => Err(too_large(self.span, &self.item().name, &sizes, elements(value))),
         }
     }
@@ -413,32 +413,23 @@ fn size_of(
     if on == std::slice::from_ref(dim) {
         return Ok(count);
     }
-    let known = |atom: &Atom| match atom {
-        Atom::Local(local) => statics
-            .iter()
-            .find(|(l, _)| l == local)
-            .map(|(_, number)| DimExpr::number(*number)),
-        _ => None,
+    let known = |local: LocalId| {
+        let mut statics = statics.iter();
+        statics.find(|(own, _)| *own == local).map(|(_, number)| *number)
     };
-    let number = dim
-        .substitute(&known)
-        .as_number()
-        .and_then(|number| usize::try_from(number).ok());
-    number.ok_or_else(|| limit(span, "a size of this family is not known".to_owned()))
+    let number = dim.value(known).and_then(|number| usize::try_from(number).ok());
+    number.ok_or_else(|| limit(span, "a size of this family is not known"))
 }
 
 fn number(module: &Module, expr: &TypedExpr) -> Elaborated<f64> {
     crate::constant::constant(module, expr)
-        .ok_or_else(|| limit(expr.span, "a start value must be a constant".to_owned()))
+        .ok_or_else(|| limit(expr.span, "a start value must be a constant"))
 }
 
 /// Converts a distribution to a random start value. Only uniform and normal distributions are supported.
 fn random(module: &Module, expr: &TypedExpr) -> Elaborated<Init> {
     let TypedExprKind::MakeDist(dist, args) = &expr.kind else {
-        return Err(limit(
-            expr.span,
-            "a start value is a constant or a distribution".to_owned(),
-        ));
+        return Err(limit(expr.span, "a start value is a constant or a distribution"));
     };
     let name = &*module.dists[*dist].name;
     let numbers: Vec<f64> = args

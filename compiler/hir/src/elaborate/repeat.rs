@@ -47,14 +47,10 @@ impl<'a> Elaborator<'a> {
         let (from, to) = self.range(c, frame)?;
         self.forms.write_end(written(&c.to, frame));
         if makes_layers(&c.element) {
-            if to.saturating_sub(from) > MOST_LAYERS {
-                return Err(limit(
-                    span,
-                    format!(
-                        "a list of {} layers is longer than {MOST_LAYERS}",
-                        to.saturating_sub(from)
-                    ),
-                ));
+            let count = to.saturating_sub(from);
+            if count > MOST_LAYERS {
+                let text = format!("a list of {count} layers is longer than {MOST_LAYERS}");
+                return Err(limit(span, text));
             }
             let mut items = Vec::new();
             for at in from..to {
@@ -72,7 +68,7 @@ impl<'a> Elaborator<'a> {
             .into_iter()
             .next()
             .map(Datum::Tensor)
-            .ok_or_else(|| limit(span, "an empty element".to_owned()))
+            .ok_or_else(|| limit(span, "an empty element"))
     }
 
     /// Elaborates `sum(e for i in a..b)`.
@@ -137,16 +133,19 @@ impl<'a> Elaborator<'a> {
         let mut inner = frame.clone();
         let mut locals: Vec<LocalId> = inner.values.keys().copied().collect();
         locals.sort();
+        let mut capture = |builder: &mut Builder, value: Value| {
+            *inner_of.entry(value).or_insert_with(|| {
+                captured.push(value);
+                builder.param(&format!("captured{}", captured.len()), outer.ty(value).clone())
+            })
+        };
         for local in locals {
-            let datum = inner.values[&local].map_values(&mut |value| {
-                *inner_of.entry(value).or_insert_with(|| {
-                    captured.push(value);
-                    self.builder
-                        .param(&format!("captured{}", captured.len()), outer.ty(value).clone())
-                })
-            });
+            let datum = inner.values[&local].map_values(&mut |value| capture(&mut self.builder, value));
             inner.values.insert(local, datum);
         }
+        let outer_noise = self.noise.clone();
+        let noise = outer_noise.as_ref().map(|noise| noise.coordinates);
+        let noise = noise.map(|noise| noise.map(|value| capture(&mut self.builder, value)));
         let counter = counter.into();
         if let Some(counter) = counter {
             inner.values.insert(counter, Datum::Tensor(position));
@@ -164,15 +163,7 @@ impl<'a> Elaborator<'a> {
             self.forms
                 .count((position, name), [from, to - 1].map(AffineExpr::number));
         }
-        let outer_noise = self.noise.clone();
-        if let Some(noise) = &mut self.noise {
-            let [draw, example, step] = noise.coordinates.map(|value| {
-                *inner_of.entry(value).or_insert_with(|| {
-                    captured.push(value);
-                    self.builder
-                        .param(&format!("captured{}", captured.len()), outer.ty(value).clone())
-                })
-            });
+        if let (Some(noise), Some([draw, example, step])) = (&mut self.noise, noise) {
             // Each position has its own noise, because `example * count + index` replaces the
             // number of the example.
             let positions = self.builder.int(count as i64);
@@ -217,10 +208,6 @@ impl<'a> Elaborator<'a> {
     ) -> Elaborated<()> {
         let from = self.static_integer(range[0], frame)?;
         let to = self.static_integer(range[1], frame)?;
-        let lets: Vec<&TypedStmt> = body
-            .iter()
-            .filter(|stmt| matches!(stmt, TypedStmt::Let(..)))
-            .collect();
         for stmt in body {
             let TypedStmt::Sample(sample) = stmt else { continue };
             let Some(index) = sample.index.as_ref().filter(|_| sample.observed) else {
@@ -232,7 +219,7 @@ impl<'a> Elaborator<'a> {
                 counter: Some((counter, index)),
                 from,
                 to,
-                lets: &lets,
+                lets: body,
                 span,
             };
             self.elements(sample, elements, frame)?;
@@ -289,7 +276,7 @@ impl<'a> Elaborator<'a> {
                     place = this.place(counter, index, inner)?;
                 }
                 let Datum::Dist(dist) = this.expr(&sample.dist, inner)? else {
-                    return Err(limit(sample.span, "a distribution is needed here".to_owned()));
+                    return Err(limit(sample.span, "a distribution is needed here"));
                 };
                 let arguments = this.arguments(&dist, sample.span)?;
                 let values = arguments.values.iter().map(|(_, value)| *value).collect();
@@ -304,7 +291,8 @@ impl<'a> Elaborator<'a> {
         let Some((dist, params)) = found else {
             return Ok(());
         };
-        let output = self.expr(&local_expr(sample), frame)?;
+        let output = TypedExpr::new(TypedExprKind::Local(sample.local), sample.ty.clone(), sample.span);
+        let output = self.expr(&output, frame)?;
         let output = self.tensor(&output, sample.span)?;
         let count = to - from;
         let range = ObservedRange {
@@ -398,7 +386,7 @@ struct Elements<'s> {
     counter: Option<(LocalId, &'s TypedExpr)>,
     from: i64,
     to: i64,
-    lets: &'s [&'s TypedStmt],
+    lets: &'s [TypedStmt],
     /// The span of the range.
     span: Span,
 }
@@ -410,10 +398,8 @@ fn positions(from: i64, to: i64, span: Span) -> Elaborated<usize> {
         return Err(limit(span, format!("the range {from}..{to} is empty")));
     }
     if count > MOST_POSITIONS {
-        return Err(limit(
-            span,
-            format!("the range {from}..{to} has more than {MOST_POSITIONS} positions"),
-        ));
+        let text = format!("the range {from}..{to} has more than {MOST_POSITIONS} positions");
+        return Err(limit(span, text));
     }
     Ok(count)
 }
@@ -424,10 +410,6 @@ fn written(end: &TypedExpr, frame: &Frame<'_>) -> Option<String> {
         TypedExprKind::Local(local) => Some(frame.locals[*local].name.to_string()),
         _ => None,
     }
-}
-
-fn local_expr(sample: &crate::tree::SampleStmt) -> TypedExpr {
-    TypedExpr::new(TypedExprKind::Local(sample.local), sample.ty.clone(), sample.span)
 }
 
 fn makes_layers(element: &TypedExpr) -> bool {

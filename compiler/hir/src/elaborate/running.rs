@@ -15,7 +15,7 @@ impl Elaborator<'_> {
     /// Elaborates `name = running_mean(x, momentum, start)`.
     pub fn running_mean(&mut self, name: &str, args: &[Datum], span: Span) -> Elaborated<Datum> {
         let [x, momentum, start] = args else {
-            return Err(limit(span, "a running mean has three arguments".to_owned()));
+            return Err(limit(span, "a running mean has three arguments"));
         };
         if self.ranges_open > 0 || self.running.iter().any(|known| *known.name == *name) {
             return Err(mean_of_several(span, name));

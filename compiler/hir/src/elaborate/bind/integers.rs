@@ -4,7 +4,7 @@
 use super::DataBindings;
 use crate::constant::evaluate;
 use crate::diagnostics::bind::{self as diagnostics, Selected};
-use crate::dims::{Atom, DimExpr};
+use crate::dims::DimExpr;
 use crate::tree::{LocalId, LocalKind, ModelItem, Module, TypedExpr, TypedExprKind, TypedIndex, TypedStmt};
 use crate::types::{Elem, Ty};
 use crate::walk;
@@ -193,9 +193,5 @@ impl<'a> Search<'a> {
 
 /// Evaluates the size of an axis, given the values of some variables.
 fn size(dim: &DimExpr, known: &HashMap<LocalId, f64>) -> Option<i64> {
-    let lookup = |atom: &Atom| match atom {
-        Atom::Local(local) => known.get(local).map(|size| DimExpr::number(*size as i64)),
-        Atom::Meta(_) | Atom::Div(..) => None,
-    };
-    dim.substitute(&lookup).as_number()
+    dim.value(|local| known.get(&local).map(|size| *size as i64))
 }

@@ -1,13 +1,12 @@
 //! Elaborates the ends of a distribution's support and the decay of the density at these ends. The
 //! distribution declares the ends and the decay. For a mixture, its components declare them.
 
-use super::{InstanceBuilder, support};
+use super::{InstanceBuilder, own_support};
 use crate::diagnostics::elaborate::limit;
 use crate::elaborate::datum::{Datum, DistDatum};
 use crate::elaborate::frame::{Elaborated, Frame};
 use crate::tree::{DistItem, TypedExpr};
-use crate::types::Ty;
-use bnnc_graph::dist::{DeclaredEnd, DeclaredTail, Reach, Support};
+use bnnc_graph::dist::{DeclaredEnd, DeclaredTail, Reach};
 use bnnc_graph::function::Function;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -56,11 +55,10 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
                 numbers: functions,
             });
         }
-        let support = match &item.on {
-            Ty::Tensor(elem, _) => support(elem),
-            _ => Support::Real,
-        };
-        found.push(Reach { support, ends });
+        found.push(Reach {
+            support: own_support(item),
+            ends,
+        });
         Ok(())
     }
 
@@ -89,9 +87,7 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
             };
             this.elaborator.real(&datum, this.span).map(Some)
         })?;
-        function
-            .map(Arc::new)
-            .ok_or_else(|| limit(self.span, "no number".to_owned()))
+        function.ok_or_else(|| limit(self.span, "no number"))
     }
 
     /// Returns the distribution passed as the argument at this position.
@@ -103,7 +99,7 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
             .and_then(|binding| frame.values.get(&binding.local));
         match found {
             Some(Datum::Dist(inner)) => Ok(inner.clone()),
-            _ => Err(limit(self.span, "this is not a distribution".to_owned())),
+            _ => Err(limit(self.span, "this is not a distribution")),
         }
     }
 }

@@ -6,7 +6,7 @@ use super::{InstanceBuilder, support};
 use crate::elaborate::datum::Datum;
 use crate::elaborate::frame::{Elaborated, Elaborator, Frame};
 use crate::parts::{DistributionPart, PartOfValue};
-use crate::tree::DistItem;
+use crate::tree::{DistItem, TypedExpr};
 use crate::types::Ty;
 use bnnc_base::dtype::DType;
 use bnnc_base::source::Span;
@@ -146,6 +146,28 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
             Some(datum) => self.elaborator.real(&datum, span).map(Some),
             None => Ok(None),
         }
+    }
+
+    /// Elaborates a part as [`Self::part`] does, and converts it to the shape of the distribution's value.
+    pub(super) fn shaped_part(
+        &mut self,
+        part: DistributionPart,
+        x: Value,
+        frame: &mut Frame<'a>,
+    ) -> Elaborated<Option<Value>> {
+        let found = self.part(part, Datum::Tensor(x), frame)?;
+        found.map(|found| self.shaped(found)).transpose()
+    }
+
+    /// Elaborates a declared number, and converts it to the shape of the distribution's value.
+    pub(super) fn shaped_number(
+        &mut self,
+        number: &'a TypedExpr,
+        frame: &mut Frame<'a>,
+    ) -> Elaborated<Value> {
+        let number = self.elaborator.expr(number, frame)?;
+        let number = self.elaborator.real(&number, self.span)?;
+        self.shaped(number)
     }
 
     /// Returns the log probability of an interval inside the support, or `None` if the distribution does not have a `cdf`.

@@ -11,8 +11,7 @@
 //! search therefore never diverges.
 
 use super::InstanceBuilder;
-use super::truncated::{Interval, Origin, finite};
-use crate::elaborate::datum::Datum;
+use super::truncated::{Origin, finite};
 use crate::elaborate::frame::{Elaborated, Frame};
 use crate::parts::DistributionPart;
 use bnnc_base::shape::{Dim, Shape};
@@ -20,6 +19,7 @@ use bnnc_graph::attr::Attr;
 use bnnc_graph::builder::{Builder, Window};
 use bnnc_graph::dist::TailKind;
 use bnnc_graph::function::{Function, Value};
+use bnnc_graph::op::Interval;
 use bnnc_graph::ops;
 use bnnc_graph::types::Type;
 use std::sync::Arc;
@@ -50,10 +50,10 @@ pub(super) struct Search {
     pub(super) inside: Interval,
     /// A function of `(arguments.., y)` that returns `log beyond(y)` minus the `log beyond` of the
     /// whole interval.
-    beyond: Function,
+    beyond: Arc<Function>,
     /// A function of `(arguments.., y)` that returns the log density of `y`, normalised by the
     /// probability of the whole interval.
-    pub(super) terms: Function,
+    pub(super) terms: Arc<Function>,
     /// The arguments of both functions: the parameters, `log beyond` of the whole interval, and a
     /// number. This number is 1 if values are measured from the upper end, and 0 otherwise.
     pub(super) arguments: Vec<Value>,
@@ -67,7 +67,7 @@ pub(super) struct Search {
 /// The declared parts that the search uses to estimate a quantile of the whole distribution.
 enum Guess {
     /// The quantile function. The arguments of this function are the parameters of the distribution, followed by the probability `p`.
-    Quantile(Function),
+    Quantile(Arc<Function>),
     /// The mean, the standard deviation, and the tail index if the density decays like a power.
     Moments(Value, Value, Option<Value>),
     /// The mean and the standard deviation of the logarithm of the value.
@@ -101,12 +101,11 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
         frame: &mut Frame<'a>,
     ) -> Elaborated<()> {
         let mut densities = Vec::new();
-        for end in [search.inside.low, search.inside.high] {
+        for end in [search.inside.lo, search.inside.hi] {
             let x = self
                 .elaborator
                 .constant(finite(end), bnnc_base::dtype::DType::Real);
-            let found = self.part(DistributionPart::LogDensity, Datum::Tensor(x), frame)?;
-            densities.extend(found.map(|found| self.shaped(found)).transpose()?);
+            densities.extend(self.shaped_part(DistributionPart::LogDensity, x, frame)?);
         }
         search.guess = self.guess(frame)?;
         let b = &mut self.elaborator.builder;
@@ -114,7 +113,7 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
             let at_end = b.select(origin.is_upper, high, low);
             let relative = b.sub(at_end, origin.whole);
             let log_width = match search.inside.is_bounded() {
-                true => (search.inside.high - search.inside.low).ln(),
+                true => (search.inside.hi - search.inside.lo).ln(),
                 false => 0.0,
             };
             search.at_end = Some(b.shift(relative, log_width));
@@ -154,20 +153,16 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
         )
     }
 
-    fn beyond(&mut self, inside: Interval) -> Elaborated<Option<Function>> {
+    fn beyond(&mut self, inside: Interval) -> Elaborated<Option<Arc<Function>>> {
         self.function("beyond", |this, frame| {
             let (origin, y) = this.coordinate();
             let (x, _) = this.place(inside, origin.is_upper, y);
-            let mut at = |this: &mut Self, part: DistributionPart| -> Elaborated<Option<Value>> {
-                let found = this.part(part, Datum::Tensor(x), frame)?;
-                found.map(|found| this.shaped(found)).transpose()
-            };
-            let log = match (inside.low.is_finite(), inside.high.is_finite()) {
-                (true, false) => at(this, DistributionPart::LogSurvival)?,
-                (false, _) => at(this, DistributionPart::LogCdf)?,
+            let log = match (inside.lo.is_finite(), inside.hi.is_finite()) {
+                (true, false) => this.shaped_part(DistributionPart::LogSurvival, x, frame)?,
+                (false, _) => this.shaped_part(DistributionPart::LogCdf, x, frame)?,
                 (true, true) => match (
-                    at(this, DistributionPart::LogCdf)?,
-                    at(this, DistributionPart::LogSurvival)?,
+                    this.shaped_part(DistributionPart::LogCdf, x, frame)?,
+                    this.shaped_part(DistributionPart::LogSurvival, x, frame)?,
                 ) {
                     (Some(cdf), Some(survival)) => {
                         Some(this.elaborator.builder.select(origin.is_upper, cdf, survival))
@@ -179,14 +174,13 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
         })
     }
 
-    fn terms(&mut self, inside: Interval) -> Elaborated<Option<Function>> {
+    fn terms(&mut self, inside: Interval) -> Elaborated<Option<Arc<Function>>> {
         self.function("terms", |this, frame| {
             let (origin, y) = this.coordinate();
             let (x, _) = this.place(inside, origin.is_upper, y);
-            let Some(density) = this.part(DistributionPart::LogDensity, Datum::Tensor(x), frame)? else {
+            let Some(density) = this.shaped_part(DistributionPart::LogDensity, x, frame)? else {
                 return Ok(None);
             };
-            let density = this.shaped(density)?;
             let b = &mut this.elaborator.builder;
             let relative = b.sub(density, origin.whole);
             let slope = match inside.is_bounded() {
@@ -194,7 +188,7 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
                     let minus = b.neg(y);
                     let (below, above) = (b.log_sigmoid(y), b.log_sigmoid(minus));
                     let both = b.add(below, above);
-                    b.shift(both, (inside.high - inside.low).ln())
+                    b.shift(both, (inside.hi - inside.lo).ln())
                 }
                 false => y,
             };
@@ -212,28 +206,19 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
             let function = self.function(DistributionPart::Quantile.name(), |this, frame| {
                 let ty = this.value.clone();
                 let p = this.elaborator.builder.param("p", ty);
-                let found = this.part(DistributionPart::Quantile, Datum::Tensor(p), frame)?;
-                found.map(|found| this.shaped(found)).transpose()
+                this.shaped_part(DistributionPart::Quantile, p, frame)
             })?;
             return Ok(function.map(Guess::Quantile));
         }
         if let [Some(mean), Some(variance)] =
             self.declared([DistributionPart::Mean, DistributionPart::Variance], frame)?
         {
-            let density = self.part(DistributionPart::LogDensity, Datum::Tensor(mean), frame)?;
-            let density = density.map(|density| self.shaped(density)).transpose()?;
+            let density = self.shaped_part(DistributionPart::LogDensity, mean, frame)?;
             let index = item.ends.iter().find_map(|end| match &end.tail {
                 Some((TailKind::Power, numbers)) => numbers.first(),
                 _ => None,
             });
-            let index = match index {
-                Some(index) => {
-                    let index = self.elaborator.expr(index, frame)?;
-                    let index = self.elaborator.real(&index, self.span)?;
-                    Some(self.shaped(index)?)
-                }
-                None => None,
-            };
+            let index = index.map(|index| self.shaped_number(index, frame)).transpose()?;
             let b = &mut self.elaborator.builder;
             let sd = b.sqrt(variance);
             let sd = match density {
@@ -269,12 +254,8 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
         let item = self.item();
         let mut found = [None, None];
         for (value, part) in found.iter_mut().zip(parts) {
-            let Some(body) = item.value(part) else {
-                continue;
-            };
-            let datum = self.elaborator.expr(body, frame)?;
-            let real = self.elaborator.real(&datum, self.span)?;
-            *value = Some(self.shaped(real)?);
+            let body = item.value(part);
+            *value = body.map(|body| self.shaped_number(body, frame)).transpose()?;
         }
         Ok(found)
     }
@@ -442,13 +423,13 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
     /// coordinate of the nearest value inside.
     fn coordinate_of(&mut self, inside: Interval, is_upper: Value, x: Value) -> Value {
         let b = &mut self.elaborator.builder;
-        let (low, high) = (b.like(finite(inside.low), x), b.like(finite(inside.high), x));
+        let (low, high) = (b.like(finite(inside.lo), x), b.like(finite(inside.hi), x));
         let (above, below) = (b.sub(x, low), b.sub(high, x));
         let distance = b.select(is_upper, below, above);
         let least = b.like(1e-30, distance);
         let y = match inside.is_bounded() {
             true => {
-                let part = b.scale(distance, 1.0 / (inside.high - inside.low));
+                let part = b.scale(distance, 1.0 / (inside.hi - inside.lo));
                 let most = b.like(1.0 - 1e-7, part);
                 let part = b.max(part, least);
                 let part = b.min(part, most);

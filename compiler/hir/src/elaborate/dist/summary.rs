@@ -6,7 +6,6 @@ use crate::elaborate::datum::Datum;
 use crate::elaborate::frame::Elaborated;
 use crate::parts::{DistributionPart, PartResult};
 use bnnc_base::shape::Shape;
-use bnnc_graph::builder::Operation;
 use bnnc_graph::function::{Function, Value};
 use bnnc_graph::types::Type;
 use std::sync::Arc;
@@ -36,7 +35,7 @@ impl InstanceBuilder<'_, '_, '_> {
             let value = this.elaborator.real(&datum, this.span)?;
             this.summary_shaped(part, value).map(Some)
         });
-        Ok(present(function)?.map(Arc::new))
+        present(function)
     }
 
     /// Converts a moment to the shape of the distribution's value. Class probabilities keep their
@@ -45,12 +44,7 @@ impl InstanceBuilder<'_, '_, '_> {
         match part.result() {
             PartResult::Classes => Ok(value),
             PartResult::Number if !self.item().elementwise => Ok(value),
-            PartResult::Number => {
-                let elements = self.shaped(value)?;
-                let axes: Vec<usize> = (0..self.value.rank()).collect();
-                let sum = Operation::reduce_sum(elements, &axes);
-                self.elaborator.apply(sum, self.span)
-            }
+            PartResult::Number => self.total(value),
             PartResult::Moment | PartResult::Value => self.shaped(value),
         }
     }

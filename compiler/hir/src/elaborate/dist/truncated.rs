@@ -14,7 +14,6 @@
 use super::InstanceBuilder;
 use super::parts::ends;
 use super::root::Search;
-use crate::elaborate::datum::Datum;
 use crate::elaborate::frame::{Elaborated, Frame};
 use crate::parts::DistributionPart;
 use bnnc_abi::ports::PortName;
@@ -24,6 +23,7 @@ use bnnc_base::shape::Shape;
 use bnnc_graph::builder::Builder;
 use bnnc_graph::dist::TailKind;
 use bnnc_graph::function::{Function, Value};
+use bnnc_graph::op::Interval;
 use bnnc_graph::types::Type;
 use std::sync::Arc;
 
@@ -38,19 +38,6 @@ const NEAR: f64 = 1e-9;
 /// digits.
 const FAR: f64 = 1e-20;
 
-/// The interval that a distribution is truncated to.
-#[derive(Clone, Copy)]
-pub(super) struct Interval {
-    pub(super) low: f64,
-    pub(super) high: f64,
-}
-
-impl Interval {
-    pub(super) fn is_bounded(self) -> bool {
-        self.low.is_finite() && self.high.is_finite()
-    }
-}
-
 /// The end of the interval where the measurement of values starts.
 pub(super) struct Origin {
     /// For each element, true if values are measured from the upper end. If the interval has only
@@ -64,8 +51,8 @@ pub(super) struct Origin {
 
 impl<'a> InstanceBuilder<'_, 'a, '_> {
     /// Builds a sampler of the distribution inside an interval. Returns `None` if the distribution does not have a cumulative function.
-    pub(super) fn truncated_draw(&mut self, (low, high): (f64, f64)) -> Elaborated<Option<Function>> {
-        let inside = Interval { low, high };
+    pub(super) fn truncated_draw(&mut self, (low, high): (f64, f64)) -> Elaborated<Option<Arc<Function>>> {
+        let inside = Interval::new(low, high);
         let Some(mut search) = self.search(inside)? else {
             return Ok(None);
         };
@@ -94,8 +81,8 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
 
     /// Builds the mean of the distribution inside an interval. Returns `None` if the declarations
     /// of the distribution do not show whether the mean exists.
-    pub(super) fn truncated_mean(&mut self, (low, high): (f64, f64)) -> Elaborated<Option<Function>> {
-        let inside = Interval { low, high };
+    pub(super) fn truncated_mean(&mut self, (low, high): (f64, f64)) -> Elaborated<Option<Arc<Function>>> {
+        let inside = Interval::new(low, high);
         let item = self.item();
         let tail = match (low.is_finite(), high.is_finite()) {
             (true, true) => None,
@@ -116,10 +103,8 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
             let Some(origin) = this.origin(inside, frame)? else {
                 return Ok(None);
             };
-            let (far, shape) = (
-                if inside.is_bounded() { NEAR } else { FAR },
-                this.value.shape.clone(),
-            );
+            let far = if inside.is_bounded() { NEAR } else { FAR };
+            let shape = this.value.shape.clone();
             let b = &mut this.elaborator.builder;
             let near = b.splat((-NEAR).ln_1p(), &shape);
             let far = match origin.rest {
@@ -135,24 +120,19 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
             let distance = this.mean_distance(&search, [from, to]);
             let b = &mut this.elaborator.builder;
             let (low, high) = (
-                b.splat(finite(inside.low), &shape),
-                b.splat(finite(inside.high), &shape),
+                b.splat(finite(inside.lo), &shape),
+                b.splat(finite(inside.hi), &shape),
             );
             let (above, below) = (b.add(low, distance), b.sub(high, distance));
             let mean = b.select(origin.is_upper, below, above);
             let Some(index) = index else { return Ok(Some(mean)) };
-            let index = this.elaborator.expr(index, frame)?;
-            let index = this.elaborator.real(&index, this.span)?;
-            let index = this.shaped(index)?;
+            let index = this.shaped_number(index, frame)?;
             let b = &mut this.elaborator.builder;
-            let (one, infinite) = (
-                b.like(1.0, index),
-                if inside.high.is_finite() {
-                    -f64::INFINITY
-                } else {
-                    f64::INFINITY
-                },
-            );
+            let infinite = match inside.hi.is_finite() {
+                true => -f64::INFINITY,
+                false => f64::INFINITY,
+            };
+            let one = b.like(1.0, index);
             let exists = b.lt(one, index);
             let infinite = b.like(infinite, mean);
             Ok(Some(b.select(exists, mean, infinite)))
@@ -182,19 +162,18 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
                 return Ok(Some(this.elaborator.builder.splat(known, &this.value.shape)));
             }
             let x = this.elaborator.constant(end, DType::Real);
-            let found = this.part(part, Datum::Tensor(x), frame)?;
-            found.map(|found| this.shaped(found)).transpose()
+            this.shaped_part(part, x, frame)
         };
         let (survival, cdf) = (DistributionPart::LogSurvival, DistributionPart::LogCdf);
-        let (is_upper, whole, rest) = match (inside.low.is_finite(), inside.high.is_finite()) {
-            (true, false) => (false, at(self, survival, inside.low)?, None),
-            (false, _) => (true, at(self, cdf, inside.high)?, None),
+        let (is_upper, whole, rest) = match (inside.lo.is_finite(), inside.hi.is_finite()) {
+            (true, false) => (false, at(self, survival, inside.lo)?, None),
+            (false, _) => (true, at(self, cdf, inside.hi)?, None),
             (true, true) => {
                 let ends = [
-                    (survival, inside.low),
-                    (survival, inside.high),
-                    (cdf, inside.high),
-                    (cdf, inside.low),
+                    (survival, inside.lo),
+                    (survival, inside.hi),
+                    (cdf, inside.hi),
+                    (cdf, inside.lo),
                 ];
                 let mut logs = Vec::new();
                 for (part, end) in ends {
@@ -233,13 +212,13 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
         let distance = match inside.is_bounded() {
             true => {
                 let part = b.sigmoid(y);
-                b.scale(part, inside.high - inside.low)
+                b.scale(part, inside.hi - inside.lo)
             }
             false => b.exp(y),
         };
         let (low, high) = (
-            b.like(finite(inside.low), distance),
-            b.like(finite(inside.high), distance),
+            b.like(finite(inside.lo), distance),
+            b.like(finite(inside.hi), distance),
         );
         let (above, below) = (b.add(low, distance), b.sub(high, distance));
         (b.select(is_upper, below, above), distance)
@@ -264,7 +243,7 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
                 (false, _) => log,
                 (true, true) => {
                     let log_part = body.log_sigmoid(y);
-                    let log_distance = body.shift(log_part, (inside.high - inside.low).ln());
+                    let log_distance = body.shift(log_part, (inside.hi - inside.lo).ln());
                     body.add(log, log_distance)
                 }
                 (true, false) => body.add(log, y),

@@ -5,7 +5,6 @@ use super::scope::{DEEPEST, Meaning, ReadScope, lets, result};
 use crate::builtin::{Along, BuiltinRule};
 use crate::elaborate::linear::{AffineExpr, Forms};
 use crate::tree::{LocalId, ModelItem, Module, TypedComprehension, TypedExpr, TypedExprKind, TypedIndex};
-use crate::types::Ty;
 use bnnc_base::source::Span;
 use bnnc_grammar::ast::BinaryOp;
 use std::collections::{HashMap, HashSet};
@@ -63,10 +62,8 @@ impl<'m> ElementReader<'m> {
             outer: 0,
         };
         for output in &item.outputs {
-            let size = match &item.locals[output.local].ty {
-                Ty::Tensor(_, dims) => dims.first().map_or(Some(1), |dim| reader.size(dim)),
-                _ => None,
-            };
+            let dims = item.locals[output.local].ty.dims();
+            let size = dims.first().map_or(Some(1), |dim| reader.size(dim));
             reader.outputs.extend(size.map(|size| (output.local, size)));
         }
         reader
@@ -79,10 +76,7 @@ impl<'m> ElementReader<'m> {
 
     /// Collects the reads of an expression. `is_certain` is false if it is possible that a run does
     /// not evaluate the expression.
-    pub fn visit<'s>(&mut self, expr: &'s TypedExpr, scope: &'s ReadScope<'s>, is_certain: bool)
-    where
-        'm: 's,
-    {
+    pub fn visit(&mut self, expr: &'m TypedExpr, scope: &ReadScope<'_, 'm>, is_certain: bool) {
         self.steps += 1;
         if self.is_exhausted() {
             return;
@@ -94,22 +88,17 @@ impl<'m> ElementReader<'m> {
                     self.defined((*local, own), expr.span, scope, is_certain);
                 }
                 Meaning::Expression(own, around) => {
-                    let first = self.found.len();
-                    self.visit(own, around.unwrap_or(scope), is_certain);
-                    self.found[first..]
-                        .iter_mut()
-                        .for_each(|read| read.span = expr.span);
+                    self.visit_at(expr.span, own, around.unwrap_or(scope), is_certain);
                 }
                 Meaning::Integer(_) | Meaning::Other => {}
             },
             TypedExprKind::If(condition, yes, no) => {
                 self.visit(condition, scope, is_certain);
                 let decided = self.decided(condition, scope);
-                if decided != Some(false) {
-                    self.visit(yes, scope, is_certain && decided.is_some());
-                }
-                if decided != Some(true) {
-                    self.visit(no, scope, is_certain && decided.is_some());
+                for (part, skipped) in [(yes, Some(false)), (no, Some(true))] {
+                    if decided != skipped {
+                        self.visit(part, scope, is_certain && decided.is_some());
+                    }
                 }
             }
             TypedExprKind::Index(base, indices) => {
@@ -123,15 +112,8 @@ impl<'m> ElementReader<'m> {
             }
             TypedExprKind::CallFn(id, args) if scope.depth() < DEEPEST => {
                 match (self.call(*id, args, scope), result(&self.module.fns[*id].body)) {
-                    (Some(call), Some(result)) => {
-                        let first = self.found.len();
-                        self.visit(result, &call, is_certain);
-                        // The position of a read inside a function is replaced by the position of
-                        // the call. Errors then do not point into the library.
-                        self.found[first..]
-                            .iter_mut()
-                            .for_each(|read| read.span = expr.span);
-                    }
+                    // Errors then do not point into the library.
+                    (Some(call), Some(result)) => self.visit_at(expr.span, result, &call, is_certain),
                     _ => args.iter().for_each(|arg| self.visit(arg, scope, false)),
                 }
             }
@@ -143,17 +125,22 @@ impl<'m> ElementReader<'m> {
         }
     }
 
+    /// Collects the reads of an expression that stands elsewhere, as reads at `span`.
+    fn visit_at(&mut self, span: Span, expr: &'m TypedExpr, scope: &ReadScope<'_, 'm>, is_certain: bool) {
+        let first = self.found.len();
+        self.visit(expr, scope, is_certain);
+        self.found[first..].iter_mut().for_each(|read| read.span = span);
+    }
+
     /// Collects the reads of a definition in the outermost scope, without duplicates. Without this
     /// step, the number of duplicates could grow exponentially along a chain of definitions.
-    fn defined<'s>(
+    fn defined(
         &mut self,
-        (local, own): (LocalId, &'s TypedExpr),
+        (local, own): (LocalId, &'m TypedExpr),
         span: Span,
-        scope: &'s ReadScope<'s>,
+        scope: &ReadScope<'_, 'm>,
         is_certain: bool,
-    ) where
-        'm: 's,
-    {
+    ) {
         if !self.known.contains_key(&local) {
             let first = self.found.len();
             self.visit(own, scope, true);
@@ -173,22 +160,19 @@ impl<'m> ElementReader<'m> {
 
     /// Discards all reads, and prepares to collect the reads of another element. The definitions of
     /// this element are in `scope`.
-    pub fn begin(&mut self, scope: &ReadScope<'_>) {
+    pub fn begin(&mut self, scope: &ReadScope<'_, 'm>) {
         self.found.clear();
         self.known.clear();
         self.outer = scope.level();
     }
 
     /// Returns the first and the last position that the indices select along the first axis.
-    fn ends_of<'s>(
+    fn ends_of(
         &mut self,
-        indices: &'s [TypedIndex],
-        scope: &'s ReadScope<'s>,
+        indices: &'m [TypedIndex],
+        scope: &ReadScope<'_, 'm>,
         is_certain: bool,
-    ) -> Option<[AffineExpr; 2]>
-    where
-        'm: 's,
-    {
+    ) -> Option<[AffineExpr; 2]> {
         for index in indices {
             match index {
                 TypedIndex::At(at) => self.visit(at, scope, is_certain),
@@ -212,15 +196,13 @@ impl<'m> ElementReader<'m> {
 
     /// Collects the reads of some elements of an array. `ends` contains the first and the last of
     /// these elements, or `None` if they are not known.
-    pub fn elements<'s>(
+    pub fn elements(
         &mut self,
-        base: &'s TypedExpr,
+        base: &'m TypedExpr,
         (ends, span): (Option<[AffineExpr; 2]>, Span),
-        scope: &'s ReadScope<'s>,
+        scope: &ReadScope<'_, 'm>,
         is_certain: bool,
-    ) where
-        'm: 's,
-    {
+    ) {
         self.steps += 1;
         if self.is_exhausted() {
             return;
@@ -272,7 +254,7 @@ impl<'m> ElementReader<'m> {
                 }
             }
             TypedExprKind::Builtin(builtin, args) => match (builtin.rule, &args[..]) {
-                (BuiltinRule::LastAxis(Along::Cumsum), [arg]) if rank(&arg.ty) == 1 => {
+                (BuiltinRule::LastAxis(Along::Cumsum), [arg]) if arg.ty.dims().len() == 1 => {
                     let [_, last] = ends;
                     let ends = [AffineExpr::number(0), last];
                     self.elements(arg, (Some(ends), span), scope, is_certain);
@@ -301,15 +283,13 @@ impl<'m> ElementReader<'m> {
     }
 
     /// Collects the reads of some elements of a list.
-    fn listed<'s>(
+    fn listed(
         &mut self,
-        parts: &'s [TypedExpr],
+        parts: &'m [TypedExpr],
         ends: &[AffineExpr; 2],
-        scope: &'s ReadScope<'s>,
+        scope: &ReadScope<'_, 'm>,
         is_certain: bool,
-    ) where
-        'm: 's,
-    {
+    ) {
         match ends.each_ref().map(AffineExpr::as_number) {
             [Some(first), Some(last)] if first >= 0 => {
                 let count = usize::try_from(last.saturating_sub(first).saturating_add(1)).unwrap_or(0);
@@ -322,61 +302,47 @@ impl<'m> ElementReader<'m> {
 
     /// Collects the reads of an operand of an elementwise operation, if only some elements of the
     /// result are needed. A scalar operand is needed as a whole.
-    fn elements_of_part<'s>(
+    fn elements_of_part(
         &mut self,
-        part: &'s TypedExpr,
-        (whole, read): (&'s TypedExpr, (&[AffineExpr; 2], Span)),
-        scope: &'s ReadScope<'s>,
+        part: &'m TypedExpr,
+        (whole, read): (&'m TypedExpr, (&[AffineExpr; 2], Span)),
+        scope: &ReadScope<'_, 'm>,
         is_certain: bool,
-    ) where
-        'm: 's,
-    {
-        match rank(&part.ty) == rank(&whole.ty) {
+    ) {
+        match part.ty.dims().len() == whole.ty.dims().len() {
             true => self.elements(part, (Some(read.0.clone()), read.1), scope, is_certain),
             false => self.visit(part, scope, is_certain),
         }
     }
 
     /// Collects the reads of some elements of two concatenated arrays.
-    fn joined<'s>(
+    fn joined(
         &mut self,
-        [first, second]: [&'s TypedExpr; 2],
+        [first, second]: [&'m TypedExpr; 2],
         (ends, span): ([AffineExpr; 2], Span),
-        scope: &'s ReadScope<'s>,
+        scope: &ReadScope<'_, 'm>,
         is_certain: bool,
-    ) where
-        'm: 's,
-    {
-        let size = match &first.ty {
-            Ty::Tensor(_, dims) => dims.first().and_then(|dim| self.size(dim)),
-            _ => None,
-        };
-        let Some(size) = size else {
-            return [first, second]
-                .into_iter()
-                .for_each(|part| self.visit(part, scope, false));
-        };
-        let of = |form: &AffineExpr| self.forms.ends(form);
-        let (Some((low, _)), Some((_, high))) = (of(&ends[0]), of(&ends[1])) else {
+    ) {
+        let size = first.ty.dims().first().and_then(|dim| self.size(dim));
+        let [low, high] = ends.each_ref().map(|end| self.forms.ends(end));
+        let (Some(size), Some((low, _)), Some((_, high))) = (size, low, high) else {
             return [first, second]
                 .into_iter()
                 .for_each(|part| self.visit(part, scope, false));
         };
         let is_split = low < size && high >= size;
         if low < size {
-            let end = if is_split {
-                AffineExpr::number(size - 1)
-            } else {
-                ends[1].clone()
+            let end = match is_split {
+                true => AffineExpr::number(size - 1),
+                false => ends[1].clone(),
             };
             let own = Some([ends[0].clone(), end]);
             self.elements(first, (own, span), scope, is_certain);
         }
         if high >= size {
-            let start = if is_split {
-                AffineExpr::number(size)
-            } else {
-                ends[0].clone()
+            let start = match is_split {
+                true => AffineExpr::number(size),
+                false => ends[0].clone(),
             };
             let own = shifted(&[start, ends[1].clone()], &AffineExpr::number(-size));
             self.elements(second, (own, span), scope, is_certain);
@@ -384,15 +350,13 @@ impl<'m> ElementReader<'m> {
     }
 
     /// Collects the reads of all elements of a comprehension, or of some of them.
-    fn range<'s>(
+    fn range(
         &mut self,
-        inner: &'s TypedComprehension,
+        inner: &'m TypedComprehension,
         part: Option<[AffineExpr; 2]>,
-        scope: &'s ReadScope<'s>,
+        scope: &ReadScope<'_, 'm>,
         is_certain: bool,
-    ) where
-        'm: 's,
-    {
+    ) {
         let from = self.integer(&inner.from, scope);
         let ends = match part {
             Some(part) => from.and_then(|from| shifted(&part, &from)),
@@ -438,12 +402,4 @@ impl<'m> ElementReader<'m> {
 /// Adds `from` to positions that are counted from `from`.
 fn shifted(ends: &[AffineExpr; 2], from: &AffineExpr) -> Option<[AffineExpr; 2]> {
     Some([ends[0].plus(from, 1)?, ends[1].plus(from, 1)?])
-}
-
-/// Returns the number of axes of a type.
-pub fn rank(ty: &Ty) -> usize {
-    match ty {
-        Ty::Tensor(_, dims) => dims.len(),
-        _ => 0,
-    }
 }

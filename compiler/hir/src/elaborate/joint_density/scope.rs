@@ -1,9 +1,9 @@
 //! Resolves names and integers in the analysis of output reads.
 
 use super::reads::ElementReader;
-use crate::dims::{Atom, DimExpr};
+use crate::dims::DimExpr;
 use crate::elaborate::linear::AffineExpr;
-use crate::tree::{ConstValue, FnId, LocalId, TypedExpr, TypedExprKind, TypedStmt};
+use crate::tree::{FnId, LocalId, TypedExpr, TypedExprKind, TypedStmt};
 use crate::types::{Elem, Ty};
 use bnnc_grammar::ast::{BinaryOp, UnaryOp};
 use std::collections::HashMap;
@@ -12,45 +12,45 @@ use std::collections::HashMap;
 pub const DEEPEST: usize = 32;
 
 /// A scope: its names, and a reference to the enclosing scope.
-pub struct ReadScope<'s> {
-    names: Names<'s>,
-    around: Option<&'s ReadScope<'s>>,
+pub struct ReadScope<'s, 'm> {
+    names: Names<'s, 'm>,
+    around: Option<&'s ReadScope<'s, 'm>>,
     /// The number of enclosing scopes, including the scopes of callers.
     level: usize,
 }
 
 /// The names of a scope.
-enum Names<'s> {
+enum Names<'s, 'm> {
     /// The variables of the model.
     Model,
     /// A counter with its value.
     Counter(LocalId, AffineExpr),
     /// The definitions inside a `for`.
-    Block(HashMap<LocalId, &'s TypedExpr>),
+    Block(HashMap<LocalId, &'m TypedExpr>),
     /// The arguments and the definitions of a function. The arguments are evaluated in the scope of the call.
     Call {
-        args: HashMap<LocalId, &'s TypedExpr>,
-        caller: &'s ReadScope<'s>,
-        lets: HashMap<LocalId, &'s TypedExpr>,
+        args: HashMap<LocalId, &'m TypedExpr>,
+        caller: &'s ReadScope<'s, 'm>,
+        lets: HashMap<LocalId, &'m TypedExpr>,
     },
 }
 
 /// The meaning of a name.
-pub enum Meaning<'s> {
+pub enum Meaning<'s, 'm> {
     /// An output of the model.
     Output,
     /// An integer that is determined by counters and sizes.
     Integer(AffineExpr),
     /// An expression. For an argument, the scope is the scope of the call. For a definition, the
     /// scope is `None`, and the expression is evaluated in the current scope.
-    Expression(&'s TypedExpr, Option<&'s ReadScope<'s>>),
+    Expression(&'m TypedExpr, Option<&'s ReadScope<'s, 'm>>),
     /// Data or a parameter.
     Other,
 }
 
-impl<'s> ReadScope<'s> {
+impl<'s, 'm> ReadScope<'s, 'm> {
     /// Creates the scope of a model.
-    pub fn model() -> ReadScope<'s> {
+    pub fn model() -> ReadScope<'s, 'm> {
         ReadScope {
             names: Names::Model,
             around: None,
@@ -59,7 +59,7 @@ impl<'s> ReadScope<'s> {
     }
 
     /// Creates an inner scope with the counter of a range.
-    pub fn counter(&'s self, counter: LocalId, value: AffineExpr) -> ReadScope<'s> {
+    pub fn counter(&'s self, counter: LocalId, value: AffineExpr) -> ReadScope<'s, 'm> {
         ReadScope {
             names: Names::Counter(counter, value),
             around: Some(self),
@@ -68,7 +68,7 @@ impl<'s> ReadScope<'s> {
     }
 
     /// Creates an inner scope with the definitions of a block.
-    pub fn block(&'s self, body: &'s [TypedStmt]) -> ReadScope<'s> {
+    pub fn block(&'s self, body: &'m [TypedStmt]) -> ReadScope<'s, 'm> {
         ReadScope {
             names: Names::Block(lets(body)),
             around: Some(self),
@@ -104,27 +104,11 @@ pub fn lets(body: &[TypedStmt]) -> HashMap<LocalId, &TypedExpr> {
 impl<'m> ElementReader<'m> {
     /// Evaluates a dimension, or returns `None` if it is not known.
     pub fn size(&self, dim: &DimExpr) -> Option<i64> {
-        let mut sum: i64 = 0;
-        for (atoms, factor) in &dim.terms {
-            let mut product = *factor;
-            for atom in atoms {
-                let value = match atom {
-                    Atom::Local(local) => *self.sizes.get(local)?,
-                    Atom::Div(a, b) => self.size(a)?.checked_div(self.size(b)?)?,
-                    Atom::Meta(_) => return None,
-                };
-                product = product.checked_mul(value)?;
-            }
-            sum = sum.checked_add(product)?;
-        }
-        Some(sum)
+        dim.value(|local| self.sizes.get(&local).copied())
     }
 
     /// Returns the meaning of a name in a scope.
-    pub fn meaning<'s>(&self, local: LocalId, scope: &'s ReadScope<'s>) -> Meaning<'s>
-    where
-        'm: 's,
-    {
+    pub fn meaning<'s>(&self, local: LocalId, scope: &'s ReadScope<'s, 'm>) -> Meaning<'s, 'm> {
         let mut at = scope;
         loop {
             match &at.names {
@@ -158,20 +142,17 @@ impl<'m> ElementReader<'m> {
     }
 
     /// Returns the value of an integer expression if counters and sizes determine it.
-    pub fn integer<'s>(&mut self, expr: &'s TypedExpr, scope: &'s ReadScope<'s>) -> Option<AffineExpr>
-    where
-        'm: 's,
-    {
+    pub fn integer(&mut self, expr: &'m TypedExpr, scope: &ReadScope<'_, 'm>) -> Option<AffineExpr> {
         self.steps += 1;
         if self.is_exhausted() {
             return None;
         }
         match &expr.kind {
             TypedExprKind::Int(value) => Some(AffineExpr::number(*value)),
-            TypedExprKind::Const(id) => match self.module.consts.get(*id)?.number? {
-                ConstValue::Integer(value) => Some(AffineExpr::number(value)),
-                ConstValue::Real(_) => None,
-            },
+            TypedExprKind::Const(id) => {
+                let value = self.module.consts.get(*id)?.number?;
+                value.as_integer().map(AffineExpr::number)
+            }
             TypedExprKind::Local(local) => match self.meaning(*local, scope) {
                 Meaning::Integer(value) => Some(value),
                 Meaning::Expression(own, around) if is_integer(&own.ty) => {
@@ -185,23 +166,16 @@ impl<'m> ElementReader<'m> {
             }
             TypedExprKind::Binary(op, left, right) => {
                 let (left, right) = (self.integer(left, scope)?, self.integer(right, scope)?);
-                match op {
-                    BinaryOp::Add => left.plus(&right, 1),
-                    BinaryOp::Sub => left.plus(&right, -1),
-                    BinaryOp::Mul => left.times(&right),
-                    _ => None,
-                }
+                left.combined(*op, &right)
             }
             TypedExprKind::If(condition, yes, no) => match self.decided(condition, scope)? {
                 true => self.integer(yes, scope),
                 false => self.integer(no, scope),
             },
             TypedExprKind::Builtin(builtin, args) => {
-                let mut numbers = Vec::new();
-                for arg in args {
-                    numbers.push(self.integer(arg, scope)?.as_number()? as f64);
-                }
-                let value = builtin.number(&numbers)?;
+                let numbers = args.iter().map(|arg| self.integer(arg, scope)?.as_number());
+                let numbers: Option<Vec<f64>> = numbers.map(|number| Some(number? as f64)).collect();
+                let value = builtin.number(&numbers?)?;
                 (value.fract() == 0.0 && value.abs() < 2f64.powi(53))
                     .then(|| AffineExpr::number(value as i64))
             }
@@ -215,10 +189,12 @@ impl<'m> ElementReader<'m> {
     }
 
     /// Creates the scope of a function call.
-    pub fn call<'s>(&self, id: FnId, args: &'s [TypedExpr], scope: &'s ReadScope<'s>) -> Option<ReadScope<'s>>
-    where
-        'm: 's,
-    {
+    pub fn call<'s>(
+        &self,
+        id: FnId,
+        args: &'m [TypedExpr],
+        scope: &'s ReadScope<'s, 'm>,
+    ) -> Option<ReadScope<'s, 'm>> {
         let item = &self.module.fns[id];
         let params = item.params.iter().map(|param| param.local);
         Some(ReadScope {
@@ -233,10 +209,7 @@ impl<'m> ElementReader<'m> {
     }
 
     /// Evaluates a condition if counters and sizes determine it.
-    pub fn decided<'s>(&mut self, condition: &'s TypedExpr, scope: &'s ReadScope<'s>) -> Option<bool>
-    where
-        'm: 's,
-    {
+    pub fn decided(&mut self, condition: &'m TypedExpr, scope: &ReadScope<'_, 'm>) -> Option<bool> {
         match &condition.kind {
             TypedExprKind::Bool(value) => Some(*value),
             TypedExprKind::Unary(UnaryOp::Not, operand) => self.decided(operand, scope).map(|value| !value),
@@ -252,21 +225,10 @@ impl<'m> ElementReader<'m> {
             TypedExprKind::Binary(op, left, right) => {
                 let (left, right) = (self.integer(left, scope)?, self.integer(right, scope)?);
                 let (low, high) = self.forms.ends(&left.plus(&right, -1)?)?;
-                let negative = match (high < 0, low >= 0) {
-                    (true, _) => Some(true),
-                    (_, true) => Some(false),
-                    _ => None,
-                };
-                let at_most = match (high <= 0, low > 0) {
-                    (true, _) => Some(true),
-                    (_, true) => Some(false),
-                    _ => None,
-                };
-                let zero = match (low == 0 && high == 0, low > 0 || high < 0) {
-                    (true, _) => Some(true),
-                    (_, true) => Some(false),
-                    _ => None,
-                };
+                let known = |holds: bool, fails: bool| (holds || fails).then_some(holds);
+                let negative = known(high < 0, low >= 0);
+                let at_most = known(high <= 0, low > 0);
+                let zero = known(low == 0 && high == 0, low > 0 || high < 0);
                 match op {
                     BinaryOp::Lt => negative,
                     BinaryOp::Le => at_most,
