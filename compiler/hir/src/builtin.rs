@@ -4,7 +4,7 @@
 //! instead.
 
 use bnnc_abi::symbols::NoiseKind;
-use bnnc_graph::op::Op;
+use bnnc_graph::op::{Lower, Op, OpDef};
 use bnnc_graph::ops;
 use bnnc_graph::tensor::Tensor;
 use bnnc_math::scalar::ScalarTypes;
@@ -175,11 +175,31 @@ impl Builtin {
     }
 }
 
-/// Declares the built-in functions of the language: `name(parameters) = rule, doc;`.
+/// Returns whether programs can call an op by its name: every op that maps each real element of one operand to a
+/// real, and `abs`.
+fn is_callable(op: &OpDef) -> bool {
+    let maps_reals = matches!(op.lower, Lower::Scalar(scalar) if scalar.arity() == 1 && scalar.types() == ScalarTypes::Reals);
+    maps_reals || op.name == ops::abs::ABS.name
+}
+
+/// All built-in functions, sorted by name: the functions of [`OTHERS`] and the callable ops.
+pub static ALL: LazyLock<Vec<Builtin>> = LazyLock::new(|| {
+    let ops = ops::ALL.iter().filter(|op| is_callable(op));
+    let ops = ops.map(|op| Builtin {
+        name: op.name,
+        doc: op.doc,
+        params: &["x"],
+        rule: BuiltinRule::Elementwise(Op(op)),
+    });
+    let mut all: Vec<Builtin> = ops.chain(OTHERS.iter().copied()).collect();
+    all.sort_unstable_by_key(|builtin| builtin.name);
+    all
+});
+
+/// Declares the built-in functions of the language that are not ops of one operand: `name(parameters) = rule, doc;`.
 macro_rules! builtins {
     ($($name:ident($($param:ident),*) = $rule:expr, $doc:literal;)*) => {
-        /// All built-in functions, sorted by name.
-        pub static ALL: &[Builtin] = {
+        static OTHERS: &[Builtin] = {
             use BuiltinRule::*;
             &[$(Builtin {
                 name: stringify!($name),
@@ -192,26 +212,14 @@ macro_rules! builtins {
 }
 
 builtins! {
-    abs(x) = Elementwise(Op(&ops::abs::ABS)), "The absolute value.";
     cholesky(a) = Cholesky(Op(&ops::cholesky::CHOLESKY)), "The lower Cholesky factor of a positive definite matrix.";
     concat(a, b) = Concat, "Joins arrays along their first axis.";
     conv(x, kernel, stride) = Conv, "For each output channel and window of the image, the sum of products with the kernel; the default stride is 1.";
-    cos(x) = Elementwise(Op(&ops::cos::COS)), "The cosine.";
     cumsum(x) = LastAxis(Along::Cumsum), "Running sums along the last axis.";
     diag(v) = Diag, "A vector as a diagonal matrix.";
-    digamma(x) = Elementwise(Op(&ops::digamma::DIGAMMA)), "The derivative of `lgamma`.";
     dot(a, b) = Dot, "The sum of products of two vectors.";
-    erf(x) = Elementwise(Op(&ops::erf::ERF)), "The error function.";
-    erfc(x) = Elementwise(Op(&ops::erfc::ERFC)), "`1 - erf(x)`, accurate also where the result is small.";
-    exp(x) = Elementwise(Op(&ops::exp::EXP)), "The natural exponential.";
-    expm1(x) = Elementwise(Op(&ops::expm1::EXPM1)), "`exp(x) - 1`, accurate near zero.";
     eye(n) = Eye, "The identity matrix.";
-    floor(x) = Elementwise(Op(&ops::floor::FLOOR)), "The largest integer not above `x`.";
     length(x) = Length, "The size of the first axis.";
-    lgamma(x) = Elementwise(Op(&ops::lgamma::LGAMMA)), "The logarithm of the absolute value of the gamma function.";
-    log(x) = Elementwise(Op(&ops::log::LOG)), "The natural logarithm.";
-    log1p(x) = Elementwise(Op(&ops::log1p::LOG1P)), "`log(1 + x)`, accurate near zero.";
-    log_sigmoid(x) = Elementwise(Op(&ops::log_sigmoid::LOG_SIGMOID)), "`log(sigmoid(x))`, stable in both tails.";
     log_softmax(x) = LastAxis(Along::LogSoftmax), "The logarithm of `softmax`.";
     logsumexp(x) = LogSumExp, "`log(sum(exp(x)))` along the last axis, without overflow.";
     max(a, b) = Extremum(Op(&ops::max::MAX), Reduction::Max), "The larger of two values, or the largest element of one array.";
@@ -226,21 +234,14 @@ builtins! {
     repeat(x, dims) = Repeat, "Repeats `x` along new last axes of these dims.";
     reshape(x, dims) = Reshape, "An array of these dims with the elements of `x` in row-major order.";
     running_mean(x, momentum, start) = RunningMean, "The mean of `x` over the rows of a training step, and a running average of these means elsewhere; see [Running means](#running-means).";
-    sigmoid(x) = Elementwise(Op(&ops::sigmoid::SIGMOID)), "`1 / (1 + exp(-x))`.";
-    sign(x) = Elementwise(Op(&ops::sign::SIGN)), "-1, 0 or 1.";
-    sin(x) = Elementwise(Op(&ops::sin::SIN)), "The sine.";
     softmax(x) = LastAxis(Along::Softmax), "`exp(x) / sum(exp(x))` along the last axis.";
-    softplus(x) = Elementwise(Op(&ops::softplus::SOFTPLUS)), "`log(1 + exp(x))`, stable in both tails.";
     solve_lower(l, b) = SolveLower, "Solves `l x = b` for a lower triangular `l`.";
-    sqrt(x) = Elementwise(Op(&ops::sqrt::SQRT)), "The square root.";
     standard_gamma(shape) = Noise(NoiseKind::Gamma), "A gamma variate with this shape and a scale of one; only in `draw`.";
     standard_normal() = Noise(NoiseKind::Normal), "A standard normal variate; only in `draw`.";
     standard_uniform() = Noise(NoiseKind::Uniform), "A uniform variate on (0, 1); only in `draw`.";
     stop_gradient(x) = Same(Op(&ops::stop_gradient::STOP_GRADIENT)), "The same value, with a derivative of zero.";
     sum(x) = Reduce(Reduction::Sum), "The sum of all elements.";
-    tanh(x) = Elementwise(Op(&ops::tanh::TANH)), "The hyperbolic tangent.";
     transpose(a) = Transpose, "The transposed matrix.";
-    trigamma(x) = Elementwise(Op(&ops::trigamma::TRIGAMMA)), "The second derivative of `lgamma`.";
     zeros(dims) = Filled(0.0), "An array of zeros.";
 }
 

@@ -4,25 +4,21 @@ use bnnc_base::diagnostic::Code;
 
 /// Declares codes, and the list `CODES` of these codes. The long explanation of a code ends with a
 /// wrong program and the corrected program.
-macro_rules! codes {
+macro_rules! codes_with_programs {
     ($($name:ident, $id:literal, $title:literal, $what:literal, $wrong:literal, $right:literal;)*) => {
-        $(
-            #[doc = concat!("`", $id, "`: ", $title, ".")]
-            pub static $name: bnnc_base::diagnostic::Code = bnnc_base::diagnostic::Code {
-                id: $id,
-                title: $title,
-                explain: concat!(
+        bnnc_base::codes! {
+            $(
+                #[doc = concat!("`", $id, "`: ", $title, ".")]
+                pub $name = $id, $title: concat!(
                     $what,
                     "\n\nWrong:\n\n```bnn\n",
                     $wrong,
                     "\n```\n\nRight:\n\n```bnn\n",
                     $right,
                     "\n```\n"
-                ),
-            };
-        )*
-
-        pub(super) static CODES: &[&bnnc_base::diagnostic::Code] = &[$(&$name),*];
+                );
+            )*
+        }
     };
 }
 

@@ -32,7 +32,7 @@ pub struct Code {
 /// ```
 #[macro_export]
 macro_rules! codes {
-    ($($(#[$about:meta])* $shown:vis $name:ident = $id:literal, $title:literal: $explain:literal;)+) => {
+    ($($(#[$about:meta])* $shown:vis $name:ident = $id:literal, $title:literal: $explain:expr;)+) => {
         /// The codes that this module declares, sorted by their identifiers.
         pub static CODES: &[&$crate::diagnostic::Code] = &[$(&$name),+];
 

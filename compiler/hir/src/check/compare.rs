@@ -4,7 +4,7 @@ use super::options::number;
 use super::session::CheckSession;
 use crate::diagnostics::infer as report;
 use crate::tree::{CompareItem, InferId};
-use bnnc_abi::metrics::{self, ComparedMetric, MetricDef};
+use bnnc_abi::metrics::{self, Basis, ComparedMetric, MetricDef};
 use bnnc_base::source::Span;
 use bnnc_grammar::ast;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ pub fn check(session: &mut CheckSession<'_>, item: &ast::CompareDecl) {
         .iter()
         .filter_map(|name| session.infer(&name.name, name.span))
         .collect();
-    let metrics = item
+    let mut metrics: Vec<ComparedMetric> = item
         .by
         .iter()
         .filter_map(|metric| self::metric(session, &infers, metric))

@@ -6,7 +6,7 @@ use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::reports;
 use bnnc_base::source::Span;
 
-codes! {
+codes_with_programs! {
     UNKNOWN_SITE,
     "E0251",
     "an unknown parameter",

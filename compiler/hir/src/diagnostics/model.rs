@@ -4,7 +4,7 @@ use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::reports;
 use bnnc_base::source::Span;
 
-codes! {
+codes_with_programs! {
     GLOBAL_DEPENDS,
     "E0241",
     "a shared parameter that depends on an example",

@@ -6,7 +6,7 @@ use bnnc_base::reports;
 use bnnc_base::source::Span;
 use bnnc_base::synonyms;
 
-codes! {
+codes_with_programs! {
     DUPLICATE_ITEM,
     "E0201",
     "a name is declared twice",

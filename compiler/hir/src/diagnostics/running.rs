@@ -4,7 +4,7 @@ use bnnc_base::diagnostic::{Code, Diagnostic};
 use bnnc_base::reports;
 use bnnc_base::source::Span;
 
-codes! {
+codes_with_programs! {
     UNNAMED_MEAN,
     "E0229",
     "a running mean without a name",

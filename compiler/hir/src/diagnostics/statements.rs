@@ -4,7 +4,7 @@ use super::quoted;
 use bnnc_base::reports;
 use bnnc_base::source::Span;
 
-codes! {
+codes_with_programs! {
     WRONG_PLACE,
     "E0231",
     "a statement in the wrong place",

@@ -5,7 +5,7 @@ use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::reports;
 use bnnc_base::source::Span;
 
-codes! {
+codes_with_programs! {
     MISMATCH,
     "E0211",
     "a value of the wrong type",
