@@ -42,3 +42,36 @@ infer fit = vi(Q, d) {{ steps = 2, batch = 2, kl_weight = {weight} }}
     }
     std::fs::remove_dir_all(&folder).unwrap();
 }
+
+/// Random transformations of images depend on the epoch.
+#[test]
+fn transformed_images_are_rejected() {
+    let folder = std::env::temp_dir().join(format!("bnnc-arriving-images-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(
+        folder.join("d.json"),
+        "{\"x\": [[[[0, 1]]], [[[1, 3]]], [[[2, 0]]]], \"y\": [1, 2, 3]}",
+    )
+    .unwrap();
+    for (augment, is_rejected) in [("", false), (", augment = [flip]", true)] {
+        let text = format!(
+            "data d = json(\"d.json\") {{ target = y }}
+model Line(x: real[1, 1, 2]) -> y: real {{
+  w: real[2] ~ Normal(0, 1)
+  y ~ Normal(dot(w, flatten(x)), 1)
+}}
+infer fit = map(Line, d) {{ steps = 2, batch = 2{augment} }}
+"
+        );
+        let path = folder.join("line.bnn");
+        let compiled = compile::text(&path, &text, &compile::options("cranelift", None));
+        let context = Context::new(Arc::new(Pool::new(1)), 1);
+        let started = Online::new(&compiled.manifest.infers[0], 4, &context);
+        match (started, is_rejected) {
+            (Ok(_), false) => {}
+            (Err(Stop::Diagnostics(found)), true) => assert_eq!(found[0].code.id, "E0590"),
+            (started, _) => panic!("{augment}: {:?}", started.err()),
+        }
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
+}

@@ -102,6 +102,7 @@ fn a_steady_step_copies_only_what_changed() {
             rows: feed.rows,
             rate: 1e-3,
             kl_weight: 1.0,
+            epoch: 0,
         };
         let batch = |at: u32| (32 * at..32 * (at + 1)).collect::<Vec<u32>>();
         feed.write_shared(&mut stepper.machine).unwrap();
@@ -158,6 +159,7 @@ fn states_are_copied_on_the_device() {
             rows: feed.rows,
             rate: 1e-2,
             kl_weight: 1.0,
+            epoch: 0,
         };
         let mut predictor = Predictor::new(infer, &dataset.train, &dataset, 3, &context).unwrap();
         let mut found = Vec::new();

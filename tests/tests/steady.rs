@@ -53,9 +53,9 @@ fn allocations(infer: &InferenceBlock, dataset: &Dataset, epochs: usize, context
     after - before
 }
 
-/// Writes a program and its data. Returns the path of the program. A parameter affects the
-/// positions that rows select, so every step must check positions.
-fn selecting() -> PathBuf {
+/// Writes two programs and their data. Returns the paths of the programs. In the first, a parameter affects the
+/// positions that rows select, so every step must check positions. The second transforms the images of every batch.
+fn written() -> [PathBuf; 2] {
     let folder = std::env::temp_dir().join(format!("bnnc-steady-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("the folder is created");
     let rows: String = (0..300).map(|row| format!("{},{}\n", row % 2, row % 7)).collect();
@@ -67,13 +67,25 @@ model M(g: int) -> y: real {
 }
 infer fit = map(M, d)
 ";
+    let digits = bnnc_tests::root().join("examples/digits/data");
+    let images = format!(
+        "data d = idx(\"{0}/train-images.gz\", \"{0}/train-labels.gz\") {{ scale = 1 / 126 }}
+model M(x: real[1, 28, 28]) -> digit: index(10) {{
+  w: real[10, 784] ~ Normal(0, 0.1)
+  digit ~ Categorical(logits = w @ flatten(x))
+}}
+infer fit = map(M, d) {{ batch = 300, augment = [crop(2), flip, rotate(10), cutout(4), mixup(0.2)] }}
+",
+        digits.display()
+    );
     for (name, text) in [
         ("d.csv", format!("g,y\n{rows}")),
         ("program.bnn", program.to_owned()),
+        ("images.bnn", images),
     ] {
         std::fs::write(folder.join(name), text).expect("the file is written");
     }
-    folder.join("program.bnn")
+    ["program.bnn", "images.bnn"].map(|name| folder.join(name))
 }
 
 /// A fit of nine epochs makes exactly as many allocations as a fit of three epochs. All of them
@@ -94,9 +106,9 @@ fn more_epochs_allocate_no_more_memory() {
         ("examples/radon/radon.bnn", &[]),
         ("examples/eight-schools/eight-schools.bnn", &[]),
     ];
-    let selecting = selecting();
-    let path = selecting.to_string_lossy();
-    for (path, settings) in cases.iter().copied().chain([(&*path, &[][..])]) {
+    let written = written().map(|path| path.to_string_lossy().into_owned());
+    let written = written.iter().map(|path| (path.as_str(), &[][..]));
+    for (path, settings) in cases.iter().copied().chain(written) {
         for (precision, threads) in [(Precision::F32, 1), (Precision::F32, 2), (Precision::F64, 2)] {
             let options = CompileOptions {
                 settings: settings.iter().map(|setting| setting.to_string()).collect(),

@@ -674,6 +674,49 @@ fn strict_runs_fail_where_chains_warn() {
     assert_eq!(run(words).status, 0, "training has no chains");
 }
 
+/// The transformations of an epoch depend on the number of the epoch and on the rows. A run that goes on in the middle of an epoch has the same
+/// images as a run without a pause. The report shows some of the images.
+#[test]
+fn interrupted_trainings_on_transformed_images_resume_to_the_same_bytes() {
+    let workshop = workshop("images");
+    let pixel = |row: usize, at: usize| ((row * 31 + at * 17 + row * at * 7) % 23) as f64 / 10.0;
+    let image = |row: usize| {
+        let line = |y: usize| {
+            format!(
+                "{:?}",
+                (0..5).map(|x| pixel(row, 5 * y + x)).collect::<Vec<f64>>()
+            )
+        };
+        format!("[[{}]]", (0..4).map(line).collect::<Vec<String>>().join(", "))
+    };
+    let images: Vec<String> = (0..30).map(image).collect();
+    let targets: Vec<f64> = (0..30).map(|row| (row * 5 % 8) as f64 / 3.0).collect();
+    let rows = format!("{{\"x\": [{}], \"y\": {targets:?}}}", images.join(", "));
+    fs::write(workshop.join("rows.json"), rows).unwrap();
+    let program = "data rows = json(\"rows.json\") { target = y }\nmodel Net(x: real[1, 4, 5]) -> y: real {\n  hidden = Dense(8)\n  \
+                   out = Dense(1)\n  y ~ Normal(out(tanh(hidden(flatten(x))))[0], 0.3)\n}\n\
+                   infer found = map(Net, rows) { epochs = 10000, batch = 7, augment = [crop(1), flip, rotate(15), cutout(2), mixup(0.2)] }\n";
+    fs::write(workshop.join("line.bnn"), program).unwrap();
+    let whole = workshop.join("whole");
+    finish(&workshop, "--out", &whole);
+    let expected = numbers(&whole);
+    let out = workshop.join("parts");
+    let child = start(&workshop, "--out", &out);
+    wait_for(&out, "found-0.fit");
+    assert!(kill_after(child, Duration::ZERO), "the run was killed");
+    finish(&workshop, "--resume", &out);
+    assert_same(&expected, &out, "killed while it trained");
+    let report = fs::read_to_string(whole.join("report.html")).unwrap();
+    assert!(
+        report.contains("with crop(1), flip, rotate(15), cutout(2), mixup(0.2)</text>"),
+        "{report}"
+    );
+    assert_eq!(
+        report.matches("href=\"data:image/png;base64,iVBORw0KGgo").count(),
+        1
+    );
+}
+
 /// Running means are part of the checkpoint and of the saved parameters. Predictions from the folder equal the predictions
 /// of the run.
 #[test]

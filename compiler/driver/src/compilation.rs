@@ -4,6 +4,7 @@ use crate::backends;
 use crate::failure::CompileFailure;
 use crate::options::CompileOptions;
 use crate::program::CheckedProgram;
+use bnnc_abi::augmentation::Augmentation;
 use bnnc_abi::code::Artifact;
 use bnnc_abi::manifest::Training;
 use bnnc_abi::method::declare::{Mismatch, OptionGroup, OptionName, OptionValue};
@@ -55,6 +56,8 @@ pub struct ElaboratedInference {
     pub vi: Option<ViOptions>,
     /// True if the search for the maximum also tunes the hyperparameters.
     pub is_online: bool,
+    /// The random transformations of images in the training.
+    pub augment: Vec<Augmentation>,
 }
 
 impl<'a> Compilation<'a> {

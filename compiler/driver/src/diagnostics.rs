@@ -1,5 +1,6 @@
 //! Every diagnostic code of the compiler and of the command line.
 
+pub(crate) mod augment;
 pub mod compare;
 pub mod draws;
 pub(crate) mod endless;
@@ -209,6 +210,7 @@ static OWN: &[&Code] = &[
     &new_levels::NO_NEW_LEVELS,
     &draws::NO_DRAWS,
     &endless::ENDLESS_STEPS,
+    &augment::NOT_AN_IMAGE,
 ];
 
 /// Returns every code that this crate and the crates below it can raise, sorted.

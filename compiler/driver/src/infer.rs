@@ -62,6 +62,7 @@ impl<'a> Compilation<'a> {
             }
             InferenceTarget::Model(_) => elaborate::posterior::point(module, &model, self.item.span)?,
         };
+        let augment = self.augments(&bound)?;
         let optimiser = self.optimiser()?;
         self.steps_end(&optimiser)?;
         let vi: Option<ViOptions> = self.options_if()?;
@@ -76,6 +77,7 @@ impl<'a> Compilation<'a> {
             is_online: self
                 .options_if::<laplace::GaussianOptions>()?
                 .is_some_and(|options| options.online),
+            augment,
         })
     }
 
@@ -219,6 +221,7 @@ impl<'a> Compilation<'a> {
             jacobians: self.item.method.has::<laplace::GaussianOptions>(),
             online: elaborated.is_online,
             clips: self.is_set(Training::clip()),
+            mixes: elaborated.augment.iter().any(|one| one.mixes()),
             means: self.item.method.has::<IterateOptions>(),
             scaled: None,
             gradient: self.descends(elaborated).then_some(CHECKED),

@@ -1,6 +1,7 @@
 //! Compiles the text of a program to a manifest. The runtime executes the manifest. Also prints
 //! every intermediate stage as text.
 
+mod augment;
 pub mod backends;
 pub mod compare;
 mod compilation;

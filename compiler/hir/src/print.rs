@@ -270,6 +270,10 @@ impl<'a> Printer<'a> {
             SettingValue::Subnetwork(size, by, _) => format!("subnetwork({}, by = {by})", real(*size)),
             SettingValue::Call(name, args) => call(name, &list(args, |value| real(*value))),
             SettingValue::Schedule(schedule) => schedule.to_string(),
+            SettingValue::Augmentations(list) => {
+                let list: Vec<String> = list.iter().map(ToString::to_string).collect();
+                format!("[{}]", list.join(", "))
+            }
         }
     }
 

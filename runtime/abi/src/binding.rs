@@ -36,6 +36,19 @@ pub enum Codes {
     Texts(Vec<String>),
 }
 
+/// Returns the inputs of a model whose value for each example is an array of reals with at least two axes, such as an image. `outputs` are the
+/// names of the model's outputs.
+pub fn images<'a>(
+    bindings: &'a [Binding],
+    outputs: impl Fn(&str) -> bool + 'a,
+) -> impl Iterator<Item = &'a Binding> {
+    bindings.iter().filter(move |binding| {
+        let is_of_example = matches!(binding.from, DataSource::Inputs | DataSource::Field(_));
+        let is_real = binding.elements == Elements::Real;
+        is_of_example && is_real && binding.shape.len() > 1 && !outputs(&binding.port)
+    })
+}
+
 impl Binding {
     /// Checks that a value has the declared type. Returns the text of the type if it does not, and
     /// `None` if it does. An end of an interval belongs to the type `real(low, high)` here, because

@@ -172,7 +172,7 @@ pub struct Ensemble {
 
 /// The options of [`Swag`] that apply to its training. These options do not have an effect if the iterates come from an earlier inference
 /// block.
-const OF_TRAINING: [OptionName; 11] = [
+const OF_TRAINING: [OptionName; 12] = [
     Training::epochs(),
     Training::steps(),
     Training::restarts(),
@@ -182,6 +182,7 @@ const OF_TRAINING: [OptionName; 11] = [
     Training::optimiser(),
     Training::schedule(),
     Training::clip(),
+    Training::augment(),
     Training::patience(),
     Training::start(),
 ];

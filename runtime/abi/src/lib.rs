@@ -4,6 +4,7 @@
 
 pub mod accelerator;
 pub mod artefact;
+pub mod augmentation;
 pub mod binding;
 pub mod code;
 pub mod collapsed;

@@ -5,6 +5,7 @@ pub mod declare;
 pub(crate) mod options;
 mod value;
 
+use crate::augmentation::Augmentation;
 use crate::rate_schedule::RateSchedule;
 pub use crate::work::{ALL, Finds};
 use bnnc_base::diagnostic::Diagnostic;
@@ -46,6 +47,8 @@ pub enum OptionKind {
     Call(&'static [CallForm]),
     /// A schedule of the learning rate, in one of the forms of [`crate::rate_schedule::RateSchedule::FORMS`].
     Schedule,
+    /// Transformations of images in brackets, in the forms of [`Augmentation::FORMS`].
+    Augmentations,
 }
 
 /// A form of [`OptionKind::Call`].
@@ -76,6 +79,7 @@ impl OptionKind {
             OptionKind::Fractions => "fractions in brackets".to_owned(),
             OptionKind::Names => "names in brackets".to_owned(),
             OptionKind::Call(_) | OptionKind::Schedule => "a word or a call".to_owned(),
+            OptionKind::Augmentations => "transformations in brackets".to_owned(),
             OptionKind::Start => "an inference block or a file".to_owned(),
             OptionKind::NumberOr(low, high, words) => format!("{} or {}", range(low, high), words_of(words)),
             OptionKind::Weights(_) => "which weights".to_owned(),
@@ -90,6 +94,7 @@ impl OptionKind {
             OptionKind::Weights(scores) => [&["all", "last_layer", "subnetwork"], scores].concat(),
             OptionKind::Call(forms) => forms.iter().map(|form| form.word).collect(),
             OptionKind::Schedule => RateSchedule::FORMS.iter().map(|form| form.word).collect(),
+            OptionKind::Augmentations => Augmentation::FORMS.iter().map(|form| form.word).collect(),
             OptionKind::Start => vec!["safetensors"],
             OptionKind::Int(..)
             | OptionKind::Real(..)
@@ -133,7 +138,8 @@ impl OptionKind {
             | OptionKind::NumberOr(..)
             | OptionKind::Weights(_)
             | OptionKind::Call(_)
-            | OptionKind::Schedule => None,
+            | OptionKind::Schedule
+            | OptionKind::Augmentations => None,
         }
     }
 }

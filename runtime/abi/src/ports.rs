@@ -90,6 +90,8 @@ ports! {
     Outside = "outside";
     /// The value, before an update, of the parameter that an optimiser updates.
     Parameter = "parameter";
+    /// The values of an output in the rows that the rows of a step are mixed with.
+    Partner = "partner";
     /// Positions along an axis; one port for each check.
     Position = "position";
     /// The diagonal elements of the precision of the prior.
@@ -109,6 +111,8 @@ ports! {
     Scale = "scale";
     /// The eigenvectors of the second of two Kronecker factors; or a second derivative.
     Second = "second";
+    /// For each row that is mixed with another row, the share of its own outputs in the log likelihood.
+    Share = "share";
     /// A first derivative.
     Slope = "slope";
     /// The covariance of the outputs.

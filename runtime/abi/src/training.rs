@@ -1,5 +1,6 @@
 //! Trainings: their programs and options.
 
+use crate::augmentation::Augmentation;
 use crate::code::Artifact;
 use crate::method::declare::{OptionField, OptionGroup, OptionValue, PRECISIONS, RawOption, options};
 use crate::method::options::{DRAWS, few, from, listed};
@@ -135,6 +136,10 @@ options! {
         /// The largest norm of the gradient of the loss per row over all parameters; longer gradients are shortened to this norm.
         clip: Option<f64> { "", OptionKind::Real(0.0, f64::INFINITY), Phase::Compile,
             &["clip_norm", "clip_grad_norm", "gradient_clip_val", "max_grad_norm"] };
+        /// Random transformations of the images in each batch of training rows, applied in this order: `crop(pixels)`, `flip`, `rotate(degrees)`,
+        /// `cutout(pixels)`, `mixup(alpha)`.
+        augment: Vec<Augmentation> { "", OptionKind::Augmentations, Phase::Compile,
+            &["augmentation", "augmentations", "data_augmentation", "transform", "transforms"] };
         /// Stop after this many epochs without improvement on the validation rows. With 0, the training never stops early.
         patience: usize { "0", from(0), Phase::Run };
         /// The number of posterior draws over which predictions average.

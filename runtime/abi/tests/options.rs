@@ -1,6 +1,7 @@
 //! Tests of options: values that the checker accepts can be read, and options that a built
 //! executable may set have a field in the manifest.
 
+use bnnc_abi::augmentation::Augmentation;
 use bnnc_abi::collapsed::CollapsedOptions;
 use bnnc_abi::dropout::DropoutOptions;
 use bnnc_abi::iterates::{EnsembleOptions, IterateOptions, SwagOptions};
@@ -80,6 +81,7 @@ fn read_all(method: &MethodDef, option: &str, kind: OptionKind) {
         OptionKind::Infer => check(RawOption::Infer("fit")),
         OptionKind::Fractions => check(RawOption::Reals(&[0.0, 0.5])),
         OptionKind::Names => check(RawOption::Names(&names)),
+        OptionKind::Augmentations => check(RawOption::Augmentations(&[Augmentation::Flip])),
         OptionKind::Schedule => check(RawOption::Schedule(&RateSchedule::Constant)),
         OptionKind::Call(forms) => forms
             .iter()

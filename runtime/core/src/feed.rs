@@ -32,6 +32,8 @@ struct Port {
     elements: Elements,
     /// True if the port has the same elements in all batches.
     shared: bool,
+    /// True if the rows of a batch are always gathered by the host, because it changes them afterwards.
+    on_host: bool,
     /// A number that identifies these elements. A device uses it to recognise elements that are
     /// already in its memory.
     stamp: u64,
@@ -153,6 +155,7 @@ impl Feed {
                 width,
                 elements,
                 shared,
+                on_host: false,
                 stamp: stamp(),
             });
         }
@@ -175,6 +178,7 @@ impl Feed {
                     Precision::F64 => Elements::F64(Vec::with_capacity(room)),
                 },
                 shared: !column.of_row,
+                on_host: false,
                 stamp: stamp(),
             }
         };
@@ -201,6 +205,13 @@ impl Feed {
         }
         self.rows += rows;
         Ok(())
+    }
+
+    /// Lets the host gather the rows of a port in every batch. A device would otherwise gather rows that are already in its memory, and the host
+    /// would have to copy them back before it can change them.
+    pub fn keep_on_host(&mut self, port: &str) {
+        let own = self.ports.iter_mut().filter(|own| own.name == port);
+        own.for_each(|own| own.on_host = true);
     }
 
     /// Adds the ports of another feed of the same rows.
@@ -255,7 +266,7 @@ impl Feed {
     pub fn write_shared(&self, machine: &mut Machine) -> Result<(), Fault> {
         for port in self.ports.iter().filter(|port| port.shared) {
             if machine.has_port(&port.name) {
-                port.write(machine, None)?;
+                port.write(machine, &port.name, None)?;
             }
         }
         Ok(())
@@ -269,7 +280,45 @@ impl Feed {
         self.ports
             .iter()
             .filter(|port| !port.shared)
-            .try_for_each(|port| port.write(machine, Some(rows)))
+            .try_for_each(|port| port.write(machine, &port.name, Some(rows)))
+    }
+
+    /// Writes the elements of a port in the chosen rows to another input of the machine, `to`. Does nothing if the feed or the machine does not have
+    /// it.
+    ///
+    /// # Errors
+    /// Fails if the input has another size. This would be a bug.
+    pub fn write_to(
+        &self,
+        machine: &mut Machine,
+        (port, to): (&str, &str),
+        rows: &[u32],
+    ) -> Result<(), Fault> {
+        let mut own = self.ports.iter().filter(|own| own.name == port && !own.shared);
+        match own.next().filter(|_| machine.has_port(to)) {
+            Some(port) => port.write(machine, to, Some(rows)),
+            None => Ok(()),
+        }
+    }
+
+    /// Copies the elements of one row of a port of reals. Does nothing if the feed does not have it.
+    pub fn read(&self, port: &str, row: u32, to: &mut [f64]) {
+        let Some(port) = self.ports.iter().find(|own| own.name == port) else {
+            return;
+        };
+        let start = row as usize * port.width;
+        let place = to.iter_mut();
+        match &port.elements {
+            Elements::F32(values) => {
+                let values = place.zip(&values[start..]);
+                values.for_each(|(to, value)| *to = f64::from(*value));
+            }
+            Elements::F64(values) => place.zip(&values[start..]).for_each(|(to, value)| *to = *value),
+            Elements::Int(values) => {
+                let values = place.zip(&values[start..]);
+                values.for_each(|(to, value)| *to = f64::from(*value));
+            }
+        }
     }
 }
 
@@ -291,11 +340,12 @@ impl Elements {
 }
 
 impl Port {
-    fn write(&self, machine: &mut Machine, rows: Option<&[u32]>) -> Result<(), Fault> {
+    /// Writes the elements of the chosen rows, or of all rows, to the input `to` of the machine.
+    fn write(&self, machine: &mut Machine, to: &str, rows: Option<&[u32]>) -> Result<(), Fault> {
         match &self.elements {
-            Elements::F32(values) => self.copy(values, rows, machine),
-            Elements::F64(values) => self.copy(values, rows, machine),
-            Elements::Int(values) => self.copy(values, rows, machine),
+            Elements::F32(values) => self.copy(values, rows, machine, to),
+            Elements::F64(values) => self.copy(values, rows, machine, to),
+            Elements::Int(values) => self.copy(values, rows, machine, to),
         }
     }
 
@@ -304,6 +354,7 @@ impl Port {
         values: &[T],
         rows: Option<&[u32]>,
         machine: &mut Machine,
+        to: &str,
     ) -> Result<(), Fault> {
         let all = StampedRows {
             stamp: self.stamp,
@@ -311,11 +362,12 @@ impl Port {
             width: self.width,
         };
         if let Some(rows) = rows
-            && machine.gather(&self.name, &all, rows)?
+            && !self.on_host
+            && machine.gather(to, &all, rows)?
         {
             return Ok(());
         }
-        copy(values, self.width, rows, machine.view_mut(&self.name)?);
+        copy(values, self.width, rows, machine.view_mut(to)?);
         Ok(())
     }
 }

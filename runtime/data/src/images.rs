@@ -12,7 +12,7 @@ use bnnc_abi::data::Outliers;
 /// The images of some rows, with the pixel values of the file.
 #[derive(Clone, Debug)]
 pub struct Images {
-    frame: Frame,
+    frame: ImageSize,
     values: ArrayValues,
     scale: f64,
     degrees: Vec<f64>,
@@ -88,20 +88,22 @@ impl Images {
 
 /// The sizes of an image. Pixels are in row-major order, plane by plane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Frame {
+pub struct ImageSize {
     /// The number of colour channels: the product of all axes before the last two.
-    planes: usize,
-    height: usize,
-    width: usize,
+    pub planes: usize,
+    /// The number of rows of pixels.
+    pub height: usize,
+    /// The number of pixels in a row.
+    pub width: usize,
 }
 
-impl Frame {
+impl ImageSize {
     /// Returns the frame of arrays with these axes, or `None` for fewer than two axes.
-    pub(crate) fn of(axes: &[usize]) -> Option<Frame> {
+    pub fn of(axes: &[usize]) -> Option<ImageSize> {
         let [planes @ .., height, width] = axes else {
             return None;
         };
-        Some(Frame {
+        Some(ImageSize {
             planes: planes.iter().product(),
             height: *height,
             width: *width,
@@ -113,7 +115,8 @@ impl Frame {
         (self.height / side.max(1)) * (self.width / side.max(1))
     }
 
-    fn pixels(self) -> usize {
+    /// Returns the number of pixels of one plane.
+    pub fn pixels(self) -> usize {
         self.height * self.width
     }
 }
@@ -122,7 +125,7 @@ impl Frame {
 /// count as zero.
 #[derive(Clone, Debug)]
 pub(crate) struct Turn {
-    frame: Frame,
+    frame: ImageSize,
     /// The indices and the weights of the four source pixels for each pixel of a plane.
     taps: Vec<[(usize, f64); 4]>,
     plane: Vec<f64>,
@@ -130,22 +133,12 @@ pub(crate) struct Turn {
 
 impl Turn {
     /// Creates a counter-clockwise rotation. Rotating a square image by a multiple of 90 degrees does not interpolate pixels.
-    pub(crate) fn new(frame: Frame, degrees: f64) -> Turn {
-        let (sine, cosine) = sine_cosine(degrees);
-        let centre = |size: usize| (size as f64 - 1.0) / 2.0;
-        let (middle, centre) = (centre(frame.height), centre(frame.width));
-        let tap = |pixel: usize| {
-            let down = (pixel / frame.width) as f64 - middle;
-            let right = (pixel % frame.width) as f64 - centre;
-            // The vertical axis points down. With these signs, the lines compute the source of a
-            // pixel. This is the inverse rotation.
-            let y = middle + right * sine + down * cosine;
-            let x = centre + right * cosine - down * sine;
-            taps(frame, (y, x))
-        };
+    pub(crate) fn new(frame: ImageSize, degrees: f64) -> Turn {
+        let angle = sine_cosine(degrees);
+        let taps = (0..frame.pixels()).map(|pixel| source(frame, angle, pixel));
         Turn {
             frame,
-            taps: (0..frame.pixels()).map(tap).collect(),
+            taps: taps.collect(),
             plane: vec![0.0; frame.pixels()],
         }
     }
@@ -162,8 +155,22 @@ impl Turn {
     }
 }
 
+/// Returns the indices and the bilinear weights of the four pixels around the point that a rotation moves to `pixel`. The rotation is about the
+/// centre, counter-clockwise, by the angle with this sine and cosine. A point outside the image has weights whose sum is below 1.
+pub(crate) fn source(frame: ImageSize, (sine, cosine): (f64, f64), pixel: usize) -> [(usize, f64); 4] {
+    let centre = |size: usize| (size as f64 - 1.0) / 2.0;
+    let (middle, centre) = (centre(frame.height), centre(frame.width));
+    let down = (pixel / frame.width) as f64 - middle;
+    let right = (pixel % frame.width) as f64 - centre;
+    // The vertical axis points down. With these signs, the lines compute the source of a pixel.
+    // This is the inverse rotation.
+    let y = middle + right * sine + down * cosine;
+    let x = centre + right * cosine - down * sine;
+    taps(frame, (y, x))
+}
+
 /// Returns the sine and the cosine of an angle. Both results are exact at multiples of 90 degrees.
-fn sine_cosine(degrees: f64) -> (f64, f64) {
+pub(crate) fn sine_cosine(degrees: f64) -> (f64, f64) {
     let quarters = (degrees / 90.0).round();
     let (sine, cosine) = (degrees - 90.0 * quarters).to_radians().sin_cos();
     match quarters.rem_euclid(4.0) as u8 {
@@ -176,7 +183,7 @@ fn sine_cosine(degrees: f64) -> (f64, f64) {
 
 /// Returns the indices of the four pixels around a point, and their bilinear weights. A weight is
 /// the product over both axes of `1 - distance`.
-fn taps(frame: Frame, (y, x): (f64, f64)) -> [(usize, f64); 4] {
+fn taps(frame: ImageSize, (y, x): (f64, f64)) -> [(usize, f64); 4] {
     let (top, left) = (y.floor(), x.floor());
     let tap = |row: f64, column: f64| {
         let weight = (1.0 - (y - row).abs()) * (1.0 - (x - column).abs());
@@ -199,7 +206,7 @@ fn taps(frame: Frame, (y, x): (f64, f64)) -> [(usize, f64); 4] {
 /// at the bottom do not move.
 #[derive(Clone, Debug)]
 pub(crate) struct Shuffle {
-    frame: Frame,
+    frame: ImageSize,
     side: usize,
     key: u64,
     before: Vec<f64>,
@@ -208,7 +215,7 @@ pub(crate) struct Shuffle {
 impl Shuffle {
     /// Creates a shuffle of squares whose sides have `side` pixels. `key` determines the orders of
     /// the squares.
-    pub(crate) fn new(frame: Frame, side: usize, key: u64) -> Shuffle {
+    pub(crate) fn new(frame: ImageSize, side: usize, key: u64) -> Shuffle {
         Shuffle {
             frame,
             side,
@@ -242,19 +249,19 @@ impl Shuffle {
 mod tests {
     use super::*;
 
-    const FRAME: Frame = Frame {
+    const FRAME: ImageSize = ImageSize {
         planes: 1,
         height: 5,
         width: 5,
     };
 
-    fn numbered(frame: Frame) -> Vec<f64> {
+    fn numbered(frame: ImageSize) -> Vec<f64> {
         (0..frame.planes * frame.pixels())
             .map(|pixel| pixel as f64 + 1.0)
             .collect()
     }
 
-    fn turned(frame: Frame, degrees: f64) -> Vec<f64> {
+    fn turned(frame: ImageSize, degrees: f64) -> Vec<f64> {
         let mut image = numbered(frame);
         Turn::new(frame, degrees).apply(&mut image);
         image
@@ -263,7 +270,7 @@ mod tests {
     #[test]
     fn quarter_turns_only_move_pixels() {
         for size in [4, 5] {
-            let frame = Frame {
+            let frame = ImageSize {
                 planes: 2,
                 height: size,
                 width: size,
@@ -289,7 +296,7 @@ mod tests {
 
     #[test]
     fn half_a_turn_flips_an_image_that_is_not_square() {
-        let frame = Frame {
+        let frame = ImageSize {
             planes: 1,
             height: 2,
             width: 3,
@@ -329,7 +336,7 @@ mod tests {
 
     #[test]
     fn squares_are_moved_whole_and_leftovers_stay() {
-        let frame = Frame {
+        let frame = ImageSize {
             planes: 2,
             height: 5,
             width: 6,
@@ -368,10 +375,10 @@ mod tests {
 
     #[test]
     fn images_have_two_axes() {
-        assert_eq!(Frame::of(&[784]), None);
+        assert_eq!(ImageSize::of(&[784]), None);
         assert_eq!(
-            Frame::of(&[3, 2, 4, 5]),
-            Some(Frame {
+            ImageSize::of(&[3, 2, 4, 5]),
+            Some(ImageSize {
                 planes: 6,
                 height: 4,
                 width: 5

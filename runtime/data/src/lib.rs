@@ -10,6 +10,7 @@
     reason = "a diagnostic ends the run: its size does not matter"
 )]
 
+pub mod augment;
 pub mod dataset;
 pub mod describe;
 pub mod diagnostics;
@@ -30,7 +31,7 @@ pub mod write;
 
 pub use dataset::{Dataset, Preparation};
 pub use diagnostics::CODES;
-pub use images::Images;
+pub use images::{ImageSize, Images};
 pub use new_rows::NewRows;
 pub use rows::{RowField, Rows};
 pub use source::LoadedData;

@@ -68,6 +68,13 @@ impl RowField {
         }
     }
 
+    /// Returns element `i` of all rows, scaled and standardised as the data item specifies.
+    pub fn real(&self, i: usize) -> f64 {
+        let map = self.standardisation.get(i % self.width().max(1));
+        let map = map.unwrap_or(&Standardisation::IDENTITY);
+        map.apply(self.values.real(i) * self.scale)
+    }
+
     /// Returns the number of elements per example.
     pub fn width(&self) -> usize {
         self.shape.iter().product()
@@ -127,15 +134,7 @@ impl Rows {
         if field.values.is_text() {
             return Err(diagnostics::text_column(&self.path(), name, None));
         }
-        let width = field.width().max(1);
-        let prepare = |i| {
-            let map = field
-                .standardisation
-                .get(i % width)
-                .unwrap_or(&Standardisation::IDENTITY);
-            map.apply(field.values.real(i) * field.scale)
-        };
-        Ok((0..field.values.len()).map(prepare).collect())
+        Ok((0..field.values.len()).map(|i| field.real(i)).collect())
     }
 
     /// Returns a field as in the file, not scaled or standardised: for example, the target in

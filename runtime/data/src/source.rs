@@ -3,7 +3,7 @@
 use crate::dataset::{self, Dataset, Preparation};
 use crate::diagnostics::{self, Faults};
 use crate::expression::{self, Scores};
-use crate::images::Frame;
+use crate::images::ImageSize;
 pub(crate) use crate::inputs::Input;
 use crate::inputs::{axes, check_channels, entry, named_inputs, resolve_inputs};
 use crate::read::{self, Reading};
@@ -199,7 +199,7 @@ impl LoadedData {
 
     /// Returns the sizes of the images. Returns `None` if the program does not rotate or shuffle
     /// images.
-    pub(crate) fn frame(&self) -> Result<Option<Frame>, Faults> {
+    pub(crate) fn frame(&self) -> Result<Option<ImageSize>, Faults> {
         let spec = &self.spec;
         let side = match spec.outliers {
             Some(Outliers::Shuffled(side)) => Some(side),
@@ -210,7 +210,7 @@ impl LoadedData {
         }
         let whole =
             matches!(self.inputs[..], [Input::Array(place)] if self.table.arrays[place].name == read::INPUTS);
-        let frame = Frame::of(&self.table.axes).filter(|_| whole);
+        let frame = ImageSize::of(&self.table.axes).filter(|_| whole);
         let frame =
             frame.ok_or_else(|| vec![diagnostics::no_images(&self.table.path(), &self.table.axes)])?;
         match side.filter(|side| frame.squares(*side) < 2) {

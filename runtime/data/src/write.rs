@@ -2,6 +2,7 @@
 //! renamed when it is complete.
 
 mod pending;
+pub mod png;
 pub mod stan_csv;
 pub mod zarr;
 

@@ -208,7 +208,9 @@ fn warnings(infer: &InferenceBlock, laplace: &Laplace, members: &[Gaussian]) -> 
     });
     // The search uses the means over the rows of each step. The Gaussian uses the stored running means. The gradient at the centre is therefore not
     // zero, however long the search is. The losses of the steps show whether the search has converged.
-    let checks_centre = !laplace.train.joins_rows;
+    // A search on transformed images ends at the maximum for these images, not for the images as they are.
+    let is_augmented = laplace.search && !laplace.train.options.augment.is_empty();
+    let checks_centre = !laplace.train.joins_rows && !is_augmented;
     let far = far.take(1).chain(elsewhere.take(1)).chain(others.take(1));
     let far = far.filter(|_| checks_centre);
     let of_factors = ends.take(1).chain(unsettled).chain(averaged);

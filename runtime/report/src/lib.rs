@@ -13,6 +13,7 @@ pub mod overview;
 pub mod page;
 pub mod replicates;
 pub mod result;
+mod sheet;
 pub mod svg;
 pub mod ticks;
 
@@ -83,6 +84,7 @@ pub fn report(
         if let Some(infer) = infer.filter(|infer| infer.training().is_some()) {
             figures.extend(figures::loss(infer, outcome));
             figures.extend(figures::validation(outcome));
+            figures.extend(sheet::contact(infer, outcome, manifest.seed));
         }
         all.push(Plots {
             figures,

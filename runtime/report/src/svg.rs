@@ -372,6 +372,20 @@ pub fn matrix(title: &str, counts: &[Vec<usize>], names: &[String]) -> String {
     text
 }
 
+/// Shows an image of this many pixels below a title. `file` is a PNG file in base 64. Pixels are enlarged without blurring them.
+pub fn sheet(title: &str, (width, height): (usize, usize), file: &str) -> String {
+    let title_width = 2.0 * LEFT + 1.17 * length(title);
+    let factor = (600.0 / width.max(1) as f64).clamp(1.0, 4.0);
+    let (width, height) = (factor * width as f64, factor * height as f64);
+    let size = ((LEFT + width + RIGHT).max(title_width), TOP + height);
+    format!(
+        "{}<image x=\"{LEFT}\" y=\"{}\" width=\"{width:.0}\" height=\"{height:.0}\" style=\"image-rendering: pixelated\" \
+         href=\"data:image/png;base64,{file}\"/>\n</svg>\n",
+        open(title, size),
+        TOP - 20.0,
+    )
+}
+
 fn open(title: &str, (width, height): (f64, f64)) -> String {
     let title = escape(title);
     format!(

@@ -7,6 +7,7 @@
 //! lower loss with a `descent` on the loss `surface`. `gap` does the same for losses with noise,
 //! and also uses a `continuation`. `restarts` compares several training runs.
 
+pub mod augment;
 pub mod continuation;
 pub mod convergence;
 pub mod descent;

@@ -1,6 +1,6 @@
 //! Predicts the memory of a training run before it runs.
 
-use crate::{gap, maximum, restarts, surface};
+use crate::{augment, gap, maximum, restarts, surface};
 use bnnc_abi::data::Schema;
 use bnnc_abi::manifest::{InferenceBlock, Train};
 use bnnc_core::memory::{NUMBER, feed, machine, parameters, predicting, states, sum};
@@ -64,7 +64,7 @@ fn steps((infer, train): (&InferenceBlock, &Train), schema: &Schema, rows: usize
         // The parameters of the best epoch, or of the best window.
         false => parameters(infer),
     };
-    let watching = validating + kept;
+    let watching = validating + kept + augment::bytes(infer, train, rows);
     // The start is not in memory at the same time as the rows with the results. It is freed once it
     // has been written to the machine, and the rows are allocated after that.
     let around = states(infer).max(feed(infer, &train.step, rows) + order + watching + parameters(infer));

@@ -52,6 +52,10 @@ impl<'a> Online<'a> {
                 "spreads its KL divergence over the batches of an epoch, but arriving rows have no epochs";
             return Err(losses::no_stream(&infer.name, why).into());
         }
+        if !training(infer)?.options.augment.is_empty() {
+            let why = "transforms the images of each epoch at random, but arriving rows have no epochs";
+            return Err(losses::no_stream(&infer.name, why).into());
+        }
         if training(infer)?.joins_rows {
             let why = "normalises the rows of a step together, so rows cannot arrive one by one";
             return Err(losses::no_stream(&infer.name, why).into());
@@ -122,6 +126,7 @@ impl<'a> Online<'a> {
             rows: all,
             rate: train.rate,
             kl_weight: 1.0,
+            epoch: 0,
         };
         let mut sum = 0.0;
         for _ in 0..steps {

@@ -1,5 +1,6 @@
 //! One training step on chosen rows. Also computes the weight of the KL divergence in the step.
 
+use crate::augment::AugmentedInput;
 use bnnc_abi::manifest::{InferenceBlock, KlWeight, Train};
 use bnnc_abi::ports::PortName;
 use bnnc_base::diagnostic::Diagnostic;
@@ -39,6 +40,8 @@ pub struct Stepper<'a> {
     pub is_outside: bool,
     /// The number of steps that have been taken.
     pub count: u64,
+    /// The input whose images are transformed, or `None` if the training uses the rows as they are.
+    pub images: Option<AugmentedInput>,
     /// A number that is added to the index of a step. The sum selects the random numbers of the
     /// step, so training runs with different numbers have different noise.
     pub noise: i32,
@@ -74,6 +77,8 @@ pub struct Terms {
     pub rate: f64,
     /// The weight of the KL divergence relative to the likelihood of all rows.
     pub kl_weight: f64,
+    /// The epoch, counted from 0. It selects the random transformations of images.
+    pub epoch: usize,
 }
 
 impl<'a> Stepper<'a> {
@@ -104,6 +109,7 @@ impl<'a> Stepper<'a> {
             is_outside: false,
             machine,
             count: 0,
+            images: None,
             noise: 0,
         })
     }
@@ -114,7 +120,11 @@ impl<'a> Stepper<'a> {
     /// Fails if the elements of a column do not fit the program.
     pub fn feed(&self, rows: &Rows, dataset: &Dataset) -> Result<Feed, Diagnostic> {
         let plan = &self.train.step.plan;
-        Feed::of_plan((self.infer, plan), rows, dataset, true)
+        let mut feed = Feed::of_plan((self.infer, plan), rows, dataset, true)?;
+        if let Some(images) = &self.images {
+            images.prepare(&mut feed);
+        }
+        Ok(feed)
     }
 
     /// Takes one step on those rows of `feed` whose indices are in `batch`. Returns the loss.
@@ -126,6 +136,9 @@ impl<'a> Stepper<'a> {
         let sizes = self.train.sizes(terms.rows);
         machine.set_sizes(&sizes.with(Symbol::Batch, batch.len()))?;
         feed.write(machine, batch)?;
+        if let Some(images) = &mut self.images {
+            images.apply(machine, feed, batch, terms.epoch)?;
+        }
         let count = self.count as i32;
         let inputs = [
             f64::from(count.wrapping_add(1)),

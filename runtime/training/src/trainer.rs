@@ -3,6 +3,7 @@
 use super::history::{History, ValidationCurve};
 use super::windows::LossWindows;
 use super::{Task, TrainingResult, Watch};
+use crate::augment::AugmentedInput;
 use crate::convergence::material;
 use crate::diagnostics::losses::{single_example, single_row};
 use crate::memory::validation_draws;
@@ -159,6 +160,7 @@ impl<'a, 'w> Trainer<'a, 'w> {
         let mut stepper = Stepper::new(infer, rows, &start, context)?;
         drop(start);
         stepper.noise = noise(task);
+        stepper.images = AugmentedInput::new(infer, train, &dataset.preparation, context.seed);
         let feed = stepper.feed(&dataset.train, dataset)?;
         feed.write_shared(&mut stepper.machine)?;
         let validates = dataset.validation.count > 0;
@@ -311,6 +313,7 @@ impl<'a, 'w> Trainer<'a, 'w> {
             rows,
             rate: train.rate * train.options.rates(rows).factor(done),
             kl_weight: kl_weight(train.kl_weight(), (at, self.batches), batch.len(), rows),
+            epoch: self.position.epoch,
         };
         let loss = self.stepper.step(&self.feed, batch, terms)?;
         if self.stepper.is_outside {

@@ -1,6 +1,7 @@
 //! The tables of the reference agree with the registries. These are the registries of functions, of
 //! methods with their options, of distributions, of layers and of optimisers.
 
+use bnnc_abi::augmentation::{Augmentation, AugmentationForm};
 use bnnc_abi::data::Format;
 use bnnc_abi::manifest::{RateSchedule, ScheduleForm};
 use bnnc_abi::method::{self, OptionDef, Takes};
@@ -26,6 +27,7 @@ fn tables() -> BTreeMap<String, String> {
         ("data formats".to_owned(), formats()),
         ("data options".to_owned(), options_of_data()),
         ("schedules".to_owned(), schedules()),
+        ("augmentations".to_owned(), augmentations()),
     ]);
     for method in method::ALL.iter() {
         tables.insert(format!("options {}", method.name), options(method.options));
@@ -239,6 +241,11 @@ fn schedules() -> String {
         ["`schedule`", "factor on the learning rate"],
         RateSchedule::FORMS.iter().map(row),
     )
+}
+
+fn augmentations() -> String {
+    let row = |form: &AugmentationForm| [format!("`{}`", form.source()), form.doc.to_owned()];
+    table(["", "effect on each image"], Augmentation::FORMS.iter().map(row))
 }
 
 /// Returns a table row for each item of the library. `row` receives the text of an item up to its

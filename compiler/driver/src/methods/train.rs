@@ -149,7 +149,8 @@ impl Compilation<'_> {
     /// Returns whether a gradient descent may check whether the training has converged. The method must minimise a fixed
     /// loss.
     pub(crate) fn descends(&self, elaborated: &ElaboratedInference) -> bool {
-        methods::of(self.item.method.finds).minimises_loss() && !elaborated.is_online
+        let is_fixed = !elaborated.is_online && elaborated.augment.is_empty();
+        methods::of(self.item.method.finds).minimises_loss() && is_fixed
     }
 
     /// Returns the options of a training run.

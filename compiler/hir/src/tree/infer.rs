@@ -2,6 +2,7 @@
 
 use super::Module;
 use super::{DataId, InferId, ModelId, OptimiserId, PosteriorId, TypedExpr};
+use bnnc_abi::augmentation::Augmentation;
 use bnnc_abi::manifest::RateSchedule;
 use bnnc_abi::method::MethodDef;
 use bnnc_abi::method::declare::{Mismatch, OptionName, OptionSource, Ranking, RawOption};
@@ -87,6 +88,7 @@ impl Module {
             SettingValue::Names(names) => RawOption::Names(names),
             SettingValue::Call(word, numbers) => RawOption::Call(word, numbers),
             SettingValue::Schedule(schedule) => RawOption::Schedule(schedule),
+            SettingValue::Augmentations(list) => RawOption::Augmentations(list),
             SettingValue::File(path) => RawOption::File(path),
             SettingValue::Subnetwork(size, _, Some(infer)) => {
                 RawOption::Subnetwork(*size, Ranking::Infer(name(*infer)))
@@ -141,6 +143,8 @@ pub enum SettingValue {
     Call(Arc<str>, Vec<f64>),
     /// A schedule of the learning rate.
     Schedule(RateSchedule),
+    /// Transformations of images, in the order in which they are applied.
+    Augmentations(Vec<Augmentation>),
     /// A file with start values.
     File(Arc<str>),
     /// `subnetwork(size, by = score)`: the size and the name of the score. The third field is the

@@ -7,6 +7,7 @@ pub mod per_example;
 pub mod symmetry;
 mod usage;
 
+use super::mix;
 use super::plan::SitePlan;
 use super::task::{Refusal, Task, bind_data, is_of_row};
 use crate::batch::batch;
@@ -20,6 +21,7 @@ use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Dim, Symbol};
 use bnnc_graph::builder::Builder;
 use bnnc_graph::function::{Function, Value};
+use bnnc_graph::model::Model;
 use choice::{Expectation, Layers};
 use std::sync::Arc;
 
@@ -37,6 +39,13 @@ pub(super) struct Likelihood {
     ways: Vec<Expectation>,
     /// For each plan, a sentence for the report.
     pub(super) sentences: Vec<String>,
+}
+
+impl Likelihood {
+    /// Mixes the log-likelihoods of two sets of outputs, as in [`mix::mixed`].
+    pub(super) fn mix(&mut self, model: &Model) {
+        self.row = mix::mixed(&self.row, model);
+    }
 }
 
 impl StageFunctions for Likelihood {

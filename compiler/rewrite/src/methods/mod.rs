@@ -7,6 +7,7 @@ pub mod divergence;
 pub mod dropout;
 pub mod laplace;
 pub mod likelihood;
+mod mix;
 pub mod plan;
 mod plausible;
 pub mod positions;

@@ -38,6 +38,8 @@ pub struct TrainingSettings<'a> {
     pub clips: bool,
     /// The log prior of some sites, `(states.., shared..) -> log_prior`, and its factor in the loss.
     pub scaled: Option<&'a (Function, f64)>,
+    /// True if each row of a step is mixed with another row. The share of the row and the outputs of the other row are inputs of the step.
+    pub mixes: bool,
     /// True if the method recomputes running means, because it predicts with weights that no training step used.
     pub means: bool,
     /// If at most this number of scalars are optimised, a separate program for the gradient of the loss is built. If this limit is `None`, the

@@ -9,6 +9,7 @@ mod update;
 
 use super::divergence::PerDraw;
 use super::likelihood::{Likelihood, likelihood};
+use super::mix;
 use super::plan::{self, SitePlan};
 use super::positions;
 use super::predict;
@@ -74,15 +75,19 @@ pub fn objective(
     context
         .warnings
         .extend(plans.iter().filter_map(SitePlan::warning));
+    let mixed = settings.mixes.then(|| mix::model(model));
     let task = Task {
-        model,
+        model: mixed.as_ref().unwrap_or(model),
         plans: &plans,
         settings,
     };
-    let likelihood = pipeline::step(&pipelines::ESTIMATORS, context, |context| {
+    let mut likelihood = pipeline::step(&pipelines::ESTIMATORS, context, |context| {
         let outside = positions::outside_of_row(densities, model);
         likelihood(densities, &plans, (settings.layers, outside), context)
     })?;
+    if settings.mixes {
+        likelihood.mix(model);
+    }
     let divergence = task.announced_divergence(context)?;
     let loss = pipeline::step(&pipelines::LOSS, context, |_| task.loss(&likelihood, &divergence))?;
     let loss = pipeline::run(&loss, pipelines::BEFORE_DERIVATIVE, context)?;

@@ -94,6 +94,7 @@ fn compile(
         clips: false,
         means: false,
         scaled: None,
+        mixes: false,
         gradient: None,
     };
     objective(

@@ -231,6 +231,7 @@ fn compile(model: &Model, posterior: &ApproximatePosterior, samples: usize) -> R
         clips: false,
         means: false,
         scaled: None,
+        mixes: false,
         gradient: None,
     };
     objective(

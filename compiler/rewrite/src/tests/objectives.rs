@@ -49,6 +49,7 @@ fn run(
         clips: false,
         means: false,
         scaled: None,
+        mixes: false,
         gradient: None,
     };
     let objective = objective(

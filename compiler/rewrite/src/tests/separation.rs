@@ -77,6 +77,7 @@ fn found(family: Instance, starts: &[f64], prior: Instance, params: &[f64], kl: 
         clips: false,
         means: false,
         scaled: None,
+        mixes: false,
         gradient: None,
     };
     let mut context = PassContext::default();

@@ -2,6 +2,7 @@
 //! records, and as typed fields.
 
 use super::OptionDef;
+use crate::augmentation::Augmentation;
 use crate::rate_schedule::RateSchedule;
 use bnnc_base::dtype::Precision;
 use std::fmt;
@@ -56,6 +57,8 @@ pub enum RawOption<'a> {
     Call(&'a str, &'a [f64]),
     /// A schedule of the learning rate.
     Schedule(&'a RateSchedule),
+    /// Transformations of images in brackets.
+    Augmentations(&'a [Augmentation]),
     /// A list of numbers in brackets.
     Reals(&'a [f64]),
     /// A list of names in brackets.
@@ -134,6 +137,20 @@ impl OptionValue for RateSchedule {
             RawOption::Call(word, []) => RateSchedule::of(word, &[]),
             _ => None,
         }
+    }
+}
+
+/// A list of transformations, in the order in which they are applied.
+impl OptionValue for Vec<Augmentation> {
+    fn read(given: RawOption<'_>) -> Option<Vec<Augmentation>> {
+        match given {
+            RawOption::Augmentations(list) => Some(list.to_vec()),
+            _ => None,
+        }
+    }
+
+    fn absent() -> Option<Vec<Augmentation>> {
+        Some(Vec::new())
     }
 }
 

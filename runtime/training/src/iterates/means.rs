@@ -5,6 +5,7 @@
 //! result depends only on the weights, the seed and the batch size of the training. It does not depend on the number of threads.
 
 use crate::Task;
+use crate::augment::{self, AugmentedInput};
 use bnnc_abi::code::Artifact;
 use bnnc_abi::iterates::Swag;
 use bnnc_abi::manifest::InferenceBlock;
@@ -26,6 +27,8 @@ pub struct MeansPass<'a> {
     swag: &'a Swag,
     machine: Machine,
     feed: Feed,
+    /// The input whose images are transformed as in an epoch after the training. `None` if the training uses the rows as they are.
+    images: Option<AugmentedInput>,
     /// The training rows in random order, so that a file sorted by class does not give blocks of one class.
     order: Vec<u32>,
     sizes: Sizes,
@@ -57,8 +60,12 @@ impl<'a> MeansPass<'a> {
         let count = examples(&infer.bindings, &dataset.train);
         let sizes = swag.train.sizes(count);
         let mut machine = Machine::new(program, sizes, context.pool.clone())?;
-        let feed = Feed::of_plan((infer, &program.plan), &dataset.train, dataset, true)?;
+        let mut feed = Feed::of_plan((infer, &program.plan), &dataset.train, dataset, true)?;
         feed.write_shared(&mut machine)?;
+        let images = AugmentedInput::new(infer, &swag.train, &dataset.preparation, context.seed);
+        if let Some(images) = &images {
+            images.prepare(&mut feed);
+        }
         let mut order: Vec<u32> = (0..count as u32).collect();
         rows::shuffle(&mut order, rows::key(context.seed, &infer.name), 0);
         Ok(MeansPass {
@@ -66,6 +73,7 @@ impl<'a> MeansPass<'a> {
             swag,
             machine,
             feed,
+            images,
             order,
             sizes,
             means: means(infer),
@@ -122,7 +130,16 @@ impl<'a> MeansPass<'a> {
             let share = block.len() as f64 / count as f64;
             let machine = &mut self.machine;
             machine.set_sizes(&self.sizes.with(Symbol::Batch, block.len()))?;
-            self.feed.write(machine, &self.order[block])?;
+            let rows = &self.order[block];
+            self.feed.write(machine, rows)?;
+            if let Some(images) = &mut self.images {
+                images.apply(
+                    machine,
+                    &self.feed,
+                    rows,
+                    self.swag.train.options.epochs_of(count),
+                )?;
+            }
             ports::int(machine, PortName::Step.text(), 0)?;
             machine.run()?;
             for (mean, sum) in self.means.iter_mut().zip(&mut sums) {
@@ -157,7 +174,11 @@ fn blocks(rows: usize, batch: usize) -> impl Iterator<Item = Range<usize>> {
 pub fn bytes(infer: &InferenceBlock, swag: &Swag, rows: usize) -> u64 {
     let of = |program: &Artifact| {
         let order = rows as u64 * 4;
-        memory::machine(program, &swag.train.sizes(rows)) + memory::feed(infer, program, rows) + order
+        let images = augment::bytes(infer, &swag.train, rows);
+        memory::machine(program, &swag.train.sizes(rows))
+            + memory::feed(infer, program, rows)
+            + order
+            + images
     };
     swag.means.as_ref().map_or(0, of)
 }

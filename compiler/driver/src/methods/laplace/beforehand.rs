@@ -13,11 +13,12 @@ use bnnc_hir::tree::InferItem;
 use bnnc_rewrite::methods::laplace::Approximation;
 
 /// The options of the search for a maximum, except the options that set the length of the search.
-const OF_SEARCH: [OptionName; 6] = [
+const OF_SEARCH: [OptionName; 7] = [
     Training::batch(),
     Training::optimiser(),
     Training::schedule(),
     Training::clip(),
+    Training::augment(),
     Training::patience(),
     Training::restarts(),
 ];

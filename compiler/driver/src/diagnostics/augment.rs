@@ -1,0 +1,69 @@
+//! The diagnostics of transformations of training images.
+
+use bnnc_abi::augmentation::Augmentation;
+use bnnc_abi::manifest::{Binding, Training};
+use bnnc_base::diagnostic::{Code, Diagnostic};
+use bnnc_data::ImageSize;
+use bnnc_hir::tree::InferItem;
+
+/// The option `augment` does not fit the inputs of the model.
+pub static NOT_AN_IMAGE: Code = Code {
+    id: "E0723",
+    title: "transformations that do not fit the image",
+    explain: "`augment` transforms the images of training rows at random. The model needs exactly one input of reals whose last two axes are the rows \
+              and the columns of pixels. Axes before them are colour channels. A border or a square that is as large as the image could remove \
+              all of its pixels. With `mixup`, the image must be the only input that differs between rows, \
+              because the other inputs would not be mixed.\n\n\
+              Wrong: `model Net(x: real[784]) -> ..` with `infer fit = map(Net, digits) { augment = [crop(2)] }`.\n\n\
+              Right: `model Net(x: real[1, 28, 28]) -> ..`; inside the model, `flatten(x)` is the vector of its pixels.",
+};
+
+/// Reports a model that has no image, or several images, among its inputs `images`.
+pub(crate) fn not_one_image(
+    infer: &InferItem,
+    model: &str,
+    images: &[&Binding],
+    vector: Option<&Binding>,
+) -> Diagnostic {
+    let text = match images {
+        [] => format!("`augment` transforms images, but no input of `{model}` is an image"),
+        all => {
+            let names: Vec<String> = all.iter().map(|image| format!("`{}`", image.port)).collect();
+            let names = names.join(", ");
+            format!("`augment` transforms one image, but `{model}` has several: {names}")
+        }
+    };
+    let found = Diagnostic::error(&NOT_AN_IMAGE, infer.span_of(&[Training::augment()]), text);
+    match (images, vector) {
+        ([], Some(vector)) => found.help(format!(
+            "`{}` has one axis: give it axes for rows and columns of pixels, such as `{0}: real[1, 28, 28]`, and use `flatten({0})` in the model",
+            vector.port
+        )),
+        ([], None) => found.help("declare the image with axes for rows and columns of pixels, such as `x: real[1, 28, 28]`"),
+        _ => found.help("join the images along their channels into one input of the data"),
+    }
+}
+
+/// Reports an input that is not mixed although the image is.
+pub(crate) fn mixed_inputs(infer: &InferItem, input: &str) -> Diagnostic {
+    let text = format!("`mixup` mixes the images of two rows, but the model also reads `{input}` of one row");
+    Diagnostic::error(&NOT_AN_IMAGE, infer.span_of(&[Training::augment()]), text).help(format!(
+        "leave out `mixup`, or use a model without the input `{input}`"
+    ))
+}
+
+/// Reports a transformation that could remove all pixels of an image. `most` is the largest number of pixels that is allowed.
+pub(crate) fn too_large(
+    infer: &InferItem,
+    augmentation: Augmentation,
+    frame: ImageSize,
+    most: usize,
+) -> Diagnostic {
+    let ImageSize { height, width, .. } = frame;
+    let text = format!("`{augmentation}` is too large for images of {height} x {width} pixels");
+    let found = Diagnostic::error(&NOT_AN_IMAGE, infer.span_of(&[Training::augment()]), text);
+    match most {
+        0 => found.help(format!("leave out `{}`", augmentation.word())),
+        _ => found.help(format!("write at most `{}({most})`", augmentation.word())),
+    }
+}
