@@ -92,15 +92,25 @@ fn value(
         OptionKind::Schedule => {
             return schedule::schedule(session, def.name, written).map(SettingValue::Schedule);
         }
-        OptionKind::Call(forms) => call(session, (def, forms), written),
-        OptionKind::Schedule => schedule::schedule(session, def.name, written).map(SettingValue::Schedule),
         OptionKind::Augmentations => {
-            augment::augmentations(session, def.name, written).map(SettingValue::Augmentations)
+            return augment::augmentations(session, def.name, written).map(SettingValue::Augmentations);
         }
-        OptionKind::Start => start(session, def.name, written),
-        OptionKind::NumberOr(low, high, words) => number_or(session, def, (low, high), words, written),
-        OptionKind::Weights(scores) => weights::weights(session, (def, own), scores, written),
-    }
+        OptionKind::Start => return start(session, def.name, written),
+        OptionKind::NumberOr(low, high, words) => {
+            return number_or(session, def, (low, high), words, written);
+        }
+        OptionKind::Weights(scores) => return weights::weights(session, (def, own), scores, written),
+    };
+    session.wrong_value(written.span, def.name, &expected)
+}
+
+/// Reads a list of parameters. Returns `None` for any other expression.
+fn names(session: &mut CheckSession<'_>, written: &ast::Expr) -> Option<Vec<Arc<str>>> {
+    let ast::ExprKind::List(elements) = &*written.without_parentheses().kind else {
+        return None;
+    };
+    let names = elements.iter().map(|element| path_text(session, element));
+    names.map(|name| name.map(Arc::from)).collect()
 }
 
 /// Reads a constant number and checks the limits of the option.
