@@ -2,6 +2,7 @@
 
 use crate::attr::Attrs;
 use crate::op::Op;
+use crate::op::OpDef;
 use crate::types::Type;
 use bnnc_base::arena::Arena;
 use std::sync::Arc;
@@ -82,6 +83,11 @@ impl Function {
             NodeKind::Param(_) => None,
             NodeKind::Apply { op, .. } => Some(*op),
         }
+    }
+
+    /// Returns whether a value is an application of one of these ops.
+    pub fn applies(&self, value: Value, ops: &[&'static OpDef]) -> bool {
+        self.op(value).is_some_and(|op| op.is_one_of(ops))
     }
 
     /// Returns the name of a parameter; `None` for other values.

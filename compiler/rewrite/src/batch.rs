@@ -6,6 +6,7 @@ use bnnc_base::shape::Dim;
 use bnnc_graph::attr::Attr;
 use bnnc_graph::builder::Builder;
 use bnnc_graph::function::{Function, Value};
+use bnnc_graph::map::Application;
 use bnnc_graph::op::{Batch, Lower, Op, OpCall};
 use bnnc_graph::types::Type;
 
@@ -17,99 +18,116 @@ pub fn batch(function: &Function, mapped: &[bool], dim: Dim) -> Function {
     let mut args = Vec::new();
     for (param, is_mapped) in function.params.iter().zip(mapped) {
         let ty = function.ty(*param);
-        let ty = if *is_mapped {
-            ty.with_shape(ty.shape.prepend(dim))
-        } else {
-            ty.clone()
+        let ty = match is_mapped {
+            true => ty.with_shape(ty.shape.prepend(dim)),
+            false => ty.clone(),
         };
-        let name = function.param_name(*param).map_or("", |name| name);
-        args.push(builder.param(name, ty));
+        args.push(builder.param(nodes::param_name(function, *param), ty));
     }
     let results = inline_batched(&mut builder, function, &args, mapped, dim);
     let repeated: Vec<Value> = results
         .into_iter()
-        .map(|(value, is_mapped)| {
-            if is_mapped {
-                value
-            } else {
-                builder.broadcast_leading(value, dim)
-            }
-        })
+        .map(|result| result.repeated(&mut builder, dim))
         .collect();
     let named = nodes::named(function, &repeated);
     builder.finish(named)
 }
 
-/// Inlines `function` along a new axis 0. Returns each result with a flag. The flag is true if the
-/// result has the new axis.
+/// Returns `function` with a new axis 0 of size `dim` on all results, and on the parameters whose
+/// name satisfies `has_axis`.
+pub fn batch_named(function: &Function, dim: Dim, has_axis: impl Fn(&str) -> bool) -> Function {
+    batch(function, &nodes::named_params(function, has_axis), dim)
+}
+
+/// A value of a function that is inlined along a new axis 0.
+#[derive(Clone, Copy, Debug)]
+pub struct Batched {
+    /// The value.
+    pub value: Value,
+    /// True if the value has the new axis. Otherwise, it is the same at all positions.
+    pub has_axis: bool,
+}
+
+impl Batched {
+    /// Returns the value with the new axis, which has the size `dim`.
+    pub fn repeated(self, builder: &mut Builder, dim: Dim) -> Value {
+        match self.has_axis {
+            true => self.value,
+            false => builder.broadcast_leading(self.value, dim),
+        }
+    }
+
+    /// Returns the mean along the new axis.
+    pub fn mean(self, builder: &mut Builder) -> Value {
+        match self.has_axis {
+            true => nodes::mean_leading(builder, self.value),
+            false => self.value,
+        }
+    }
+}
+
+/// Inlines `function` along a new axis 0. The arguments that are marked in `mapped` have this axis.
+/// Returns the results.
 pub fn inline_batched(
     builder: &mut Builder,
     function: &Function,
     args: &[Value],
     mapped: &[bool],
     dim: Dim,
-) -> Vec<(Value, bool)> {
-    let params = args.iter().copied().zip(mapped.iter().copied());
+) -> Vec<Batched> {
+    let params = args.iter().zip(mapped).map(|(value, has_axis)| Batched {
+        value: *value,
+        has_axis: *has_axis,
+    });
     let copies = function.map_nodes(params, |node, copies| {
-        let call = Call {
-            op: node.op,
-            attrs: node.attrs,
-            types: node.args.iter().map(|arg| function.ty(*arg).clone()).collect(),
-        };
-        let copy = apply_batched(builder, &call, &copies.of(node.args), dim);
-        builder.label_as(copy.0, node.label);
+        let copy = apply_batched(builder, function, &node, &copies.of(node.args), dim);
+        builder.label_as(copy.value, node.label);
         copy
     });
     function.results.iter().map(|(_, value)| copies[*value]).collect()
 }
 
-/// A node of the batched function: its op, its attributes, and the types of its operands before
-/// batching.
-struct Call<'a> {
-    op: Op,
-    attrs: &'a [Attr],
-    types: Vec<Type>,
-}
-
+/// Applies the op of a node of `function` to batched operands.
 fn apply_batched(
     builder: &mut Builder,
-    call: &Call<'_>,
-    operands: &[(Value, bool)],
+    function: &Function,
+    node: &Application<'_>,
+    operands: &[Batched],
     dim: Dim,
-) -> (Value, bool) {
-    let args: Vec<Value> = operands.iter().map(|(value, _)| *value).collect();
-    let mapped: Vec<bool> = operands.iter().map(|(_, is_mapped)| *is_mapped).collect();
+) -> Batched {
+    let args: Vec<Value> = operands.iter().map(|operand| operand.value).collect();
+    let mapped: Vec<bool> = operands.iter().map(|operand| operand.has_axis).collect();
     if !mapped.contains(&true) {
-        return (builder.apply(call.op.0, &args, call.attrs.to_vec()), false);
+        let value = builder.apply(node.op.0, &args, node.attrs.to_vec());
+        return Batched {
+            value,
+            has_axis: false,
+        };
     }
-    let value = match call.op.batch {
+    let value = match node.op.batch {
         Batch::Elementwise => {
-            let repeated: Vec<Value> = operands
-                .iter()
-                .map(|(value, is_mapped)| {
-                    if *is_mapped {
-                        *value
-                    } else {
-                        builder.broadcast_leading(*value, dim)
-                    }
-                })
-                .collect();
-            builder.apply(call.op.0, &repeated, call.attrs.to_vec())
+            let repeated = operands.iter().map(|operand| operand.repeated(builder, dim));
+            let repeated: Vec<Value> = repeated.collect();
+            builder.apply(node.op.0, &repeated, node.attrs.to_vec())
         }
         Batch::Rule(rule) => {
             let site = OpCall {
                 args: &args,
-                attrs: call.attrs,
+                attrs: node.attrs,
                 out: None,
             };
             rule(builder, &site, &mapped, dim)
         }
         Batch::Expand => {
-            let expansion = expansion_of(call.op, call.attrs, call.types.clone());
+            let types = node.args.iter().map(|arg| function.ty(*arg).clone()).collect();
+            let expansion = expansion_of(node.op, node.attrs, types);
             return inline_batched(builder, &expansion, &args, &mapped, dim)[0];
         }
     };
-    (value, true)
+    Batched {
+        value,
+        has_axis: true,
+    }
 }
 
 /// Returns the expansion of an op as a function. The parameters of this function have the given
@@ -119,8 +137,7 @@ pub(crate) fn expansion_of(op: Op, attrs: &[Attr], types: Vec<Type>) -> Function
         unreachable!("`{}` is asked for its expansion but has none", op.name);
     };
     let mut builder = Builder::new(op.name);
-    let param = |(at, ty): (usize, Type)| builder.param(&at.to_string(), ty);
-    let params: Vec<Value> = types.into_iter().enumerate().map(param).collect();
+    let params = nodes::numbered_params(&mut builder, &types);
     let site = OpCall {
         args: &params,
         attrs,

@@ -5,11 +5,12 @@ mod split;
 mod variance;
 
 use crate::diagnostics::{self, Refusal};
+use crate::nodes;
 use crate::pipeline::StageFunctions;
 use bnnc_abi::ports::PortName;
-use bnnc_base::arena::Id;
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::Shape;
+use bnnc_graph::analysis::dataflow::needed_by;
 use bnnc_graph::attr::Attr;
 use bnnc_graph::builder::Builder;
 use bnnc_graph::dist::{Instance, MeasureKind};
@@ -137,9 +138,9 @@ pub fn density(model: &Model) -> Result<Densities, Refusal> {
         .chain(&model.outputs)
         .map(|input| &*input.name)
         .collect();
-    let of_rows = reached(&densities.log_priors, |name| names.contains(name));
+    let of_rows = nodes::dependents_of(&densities.log_priors, |name| names.contains(name));
     let row_dependent: HashSet<&Arc<str>> = (densities.log_priors.results.iter())
-        .filter(|(_, value)| of_rows[value.index()])
+        .filter(|(_, value)| of_rows.contains(value))
         .map(|(name, _)| name)
         .collect();
     let mut sites = densities.priors.iter().map(|prior| &prior.site);
@@ -177,16 +178,15 @@ fn check(model: &Model) -> Result<(), Refusal> {
         );
         faults.push(diagnostics::error(&diagnostics::NO_OUTPUT, message));
     }
-    let mut points: Vec<Attr> = Vec::new();
-    for value in &values {
-        let NodeKind::Apply { attrs, .. } = &model.function.nodes[*value].kind else {
-            continue;
-        };
-        let is_point =
-            |attr: &&Attr| matches!(attr, Attr::Dist(found) if found.measure == MeasureKind::Point);
-        points.extend(attrs.iter().find(is_point).cloned());
-    }
-    if let Some(Attr::Dist(point)) = points.first() {
+    let attrs = model.function.nodes.iter().flat_map(|node| match &node.kind {
+        NodeKind::Apply { attrs, .. } => attrs.as_slice(),
+        NodeKind::Param(_) => &[],
+    });
+    let mut points = attrs.filter_map(|attr| match attr {
+        Attr::Dist(found) if found.measure == MeasureKind::Point => Some(found),
+        _ => None,
+    });
+    if let Some(point) = points.next() {
         let message = format!(
             "the model `{}` uses the distribution `{}`, which puts all probability at one point and has no density",
             model.name, point.name
@@ -197,16 +197,13 @@ fn check(model: &Model) -> Result<(), Refusal> {
         );
         faults.push(diagnostics::error(&diagnostics::NO_DENSITY, message).help(help));
     }
-    match faults.is_empty() {
-        true => Ok(()),
-        false => Err(Refusal::Program(faults)),
-    }
+    Ok(diagnostics::unless(faults, ())?)
 }
 
 /// Returns whether the functions among a node's attributes are free of random quantities.
 /// Observations in the function of a `map` are allowed.
 fn is_factored(function: &Function, value: Value) -> bool {
-    let is_map = function.op(value).is_some_and(|op| op.is(&ops::map::MAP));
+    let is_map = function.applies(value, &[&ops::map::MAP]);
     function_attrs(function, value).all(|inner| {
         let is_flat = inner
             .nodes
@@ -228,22 +225,7 @@ fn is_random(function: &Function) -> bool {
 
 /// Returns whether an op occurs in `function`. Nested functions are not searched.
 fn contains(function: &Function, op: &'static OpDef) -> bool {
-    function
-        .nodes
-        .ids()
-        .any(|value| function.op(value).is_some_and(|found| found.is(op)))
-}
-
-/// Returns, for each node, whether the node depends on a parameter whose name satisfies `is_source`.
-fn reached(function: &Function, is_source: impl Fn(&str) -> bool) -> Vec<bool> {
-    let mut reached = vec![false; function.nodes.len()];
-    for value in function.nodes.ids() {
-        reached[value.index()] = match function.param_name(value) {
-            Some(name) => is_source(name),
-            None => function.args(value).iter().any(|arg| reached[arg.index()]),
-        };
-    }
-    reached
+    function.nodes.ids().any(|value| function.applies(value, &[op]))
 }
 
 /// Returns the names of the parameters that a result depends on.
@@ -251,17 +233,8 @@ pub fn dependences(function: &Function, result: &str) -> Vec<Arc<str>> {
     let Some(value) = function.result(result) else {
         return Vec::new();
     };
-    let mut needed = vec![false; function.nodes.len()];
-    needed[value.index()] = true;
-    for value in function.nodes.ids().rev() {
-        if needed[value.index()] {
-            function
-                .args(value)
-                .iter()
-                .for_each(|arg| needed[arg.index()] = true);
-        }
-    }
-    let params = function.params.iter().filter(|param| needed[param.index()]);
+    let needed = needed_by(function, &[value]);
+    let params = function.params.iter().filter(|param| needed.contains(param));
     params
         .filter_map(|param| function.param_name(*param).cloned())
         .collect()

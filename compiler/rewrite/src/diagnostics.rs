@@ -277,6 +277,14 @@ impl From<fault::Fault> for Refusal {
     }
 }
 
+/// Returns `value` if `faults` is empty. Otherwise, returns the faults.
+pub fn unless<T>(faults: Vec<Diagnostic>, value: T) -> Result<T, Vec<Diagnostic>> {
+    match faults.is_empty() {
+        true => Ok(value),
+        false => Err(faults),
+    }
+}
+
 /// Creates an error in the program. The caller adds the span, because this crate does not know it.
 pub fn error(code: &'static Code, message: impl Into<String>) -> Diagnostic {
     Diagnostic {

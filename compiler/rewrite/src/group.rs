@@ -15,6 +15,7 @@ use crate::nodes::{self, Scope};
 use crate::pipeline::StageFunctions;
 use bnnc_abi::ports::PortName;
 use bnnc_base::shape::Shape;
+use bnnc_base::shape::Sizes;
 use bnnc_graph::builder::{Builder, Window};
 use bnnc_graph::dist::{Instance, MeasureKind, Support, unconstrained};
 use bnnc_graph::function::{Function, Value};
@@ -78,19 +79,15 @@ pub fn members(
     let mut log_jacobian: Option<Value> = None;
     let mut first = 0;
     for site in &posterior.members {
-        let ty = unconstrained(site.support, &site.ty);
-        let count = elements(&ty);
+        let count = free_elements(site);
         let slice = builder.slice(value, Window::full(1).with(0, first, first + count));
-        let free = builder.reshape(slice, &ty.shape);
+        let free = builder.reshape(slice, &unconstrained(site.support, &site.ty).shape);
         first += count;
         let Some((own, log_slope)) = constrain(builder, site.support, free) else {
             unreachable!("an integer parameter cannot have a family on the reals")
         };
         if site.support != Support::Real {
-            log_jacobian = Some(match log_jacobian {
-                Some(sum) => builder.add(sum, log_slope),
-                None => log_slope,
-            });
+            log_jacobian = nodes::sum(builder, log_jacobian, Some(log_slope));
         }
         builder.label(own, &site.name);
         found.push((site.clone(), own));
@@ -98,8 +95,11 @@ pub fn members(
     (found, log_jacobian)
 }
 
-fn elements(ty: &Type) -> usize {
-    ty.shape.count(&bnnc_base::shape::Sizes::default())
+/// Returns the number of free coordinates of a site.
+pub(crate) fn free_elements(site: &Site) -> usize {
+    unconstrained(site.support, &site.ty)
+        .shape
+        .count(&Sizes::default())
 }
 
 fn is_member(group: &SitePosterior, site: &str) -> bool {
@@ -108,10 +108,9 @@ fn is_member(group: &SitePosterior, site: &str) -> bool {
 
 /// Returns the site that replaces the members of a group.
 fn site_of(group: &SitePosterior) -> Site {
-    let free = |site: &Site| elements(&unconstrained(site.support, &site.ty));
     Site {
         name: group.site.clone(),
-        ty: Type::real(Shape::fixed(&[group.members.iter().map(free).sum()])),
+        ty: Type::real(Shape::fixed(&[group.members.iter().map(free_elements).sum()])),
         support: Support::Real,
         local: false,
     }
@@ -132,24 +131,16 @@ fn bind(builder: &mut Builder, scope: &mut Scope, group: &SitePosterior, value: 
 fn of_groups(function: &Function, groups: &[&SitePosterior]) -> Function {
     let mut builder = Builder::new(&function.name);
     let mut scope = Scope::default();
-    let names = || {
-        function
-            .params
-            .iter()
-            .map(|param| nodes::param_name(function, *param))
-    };
-    let used = groups
-        .iter()
-        .filter(|group| names().any(|name| is_member(group, name)));
-    for group in used {
-        let value = builder.param(&group.site, site_of(group).ty);
-        bind(&mut builder, &mut scope, group, value);
+    for group in groups {
+        if nodes::named_params(function, |name| is_member(group, name)).contains(&true) {
+            let value = builder.param(&group.site, site_of(group).ty);
+            bind(&mut builder, &mut scope, group, value);
+        }
     }
     for param in &function.params {
         let name = nodes::param_name(function, *param);
         if !groups.iter().any(|group| is_member(group, name)) {
-            let value = builder.param(name, function.ty(*param).clone());
-            scope.set(name, value);
+            scope.param(&mut builder, name, function.ty(*param).clone());
         }
     }
     let results = scope.call(&mut builder, function);

@@ -174,9 +174,9 @@ pub fn placement(site: &Site, posterior: &SitePosterior) -> Result<Placement, Fa
             describe(family.support)
         );
         let help = "choose a family on the support of the parameter, or a family on the reals";
-        return Err(Fault::Told(Box::new(
-            diagnostics::error(&diagnostics::INFINITE_KL, message).help(help),
-        )));
+        return Err(diagnostics::error(&diagnostics::INFINITE_KL, message)
+            .help(help)
+            .into());
     }
     let wanted = unconstrained(site.support, &site.ty);
     if family.value != wanted {

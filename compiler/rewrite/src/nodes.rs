@@ -2,8 +2,9 @@
 //! parameters of functions.
 
 use crate::rule::PendingNode;
-use bnnc_base::arena::Id;
+use bnnc_base::dtype::DType;
 use bnnc_base::shape::Dim;
+use bnnc_graph::analysis::dataflow::{self, needed_by};
 use bnnc_graph::attr::Attr;
 use bnnc_graph::builder::Builder;
 use bnnc_graph::function::{Function, NodeKind, Value};
@@ -21,51 +22,90 @@ pub fn params_of(builder: &mut Builder, function: &Function) -> Vec<Value> {
 
 /// Adds the parameters of `function` to `builder`. The name of each new parameter is its position.
 pub fn numbered_params_of(builder: &mut Builder, function: &Function) -> Vec<Value> {
-    let add = |(at, param): (usize, &Value)| builder.param(&at.to_string(), function.ty(*param).clone());
-    function.params.iter().enumerate().map(add).collect()
+    let types: Vec<Type> = function
+        .params
+        .iter()
+        .map(|param| function.ty(*param).clone())
+        .collect();
+    numbered_params(builder, &types)
+}
+
+/// Adds parameters of these types to `builder`. The name of each parameter is its position.
+pub fn numbered_params(builder: &mut Builder, types: &[Type]) -> Vec<Value> {
+    let add = |(at, ty): (usize, &Type)| builder.param(&at.to_string(), ty.clone());
+    types.iter().enumerate().map(add).collect()
+}
+
+/// Creates a builder that computes the results of `function`. Returns the builder, the parameters
+/// and the results.
+pub fn extended(name: &str, function: &Function) -> (Builder, Vec<Value>, Vec<Value>) {
+    let mut builder = Builder::new(name);
+    let params = params_of(&mut builder, function);
+    let results = builder.inline(function, &params);
+    (builder, params, results)
+}
+
+/// Returns, for each parameter of `function`, whether its name satisfies `is_named`.
+pub fn named_params(function: &Function, is_named: impl Fn(&str) -> bool) -> Vec<bool> {
+    let params = function.params.iter();
+    params
+        .map(|param| is_named(param_name(function, *param)))
+        .collect()
+}
+
+/// Returns the values that depend on a parameter whose name satisfies `is_named`, including these
+/// parameters.
+pub fn dependents_of(function: &Function, is_named: impl Fn(&str) -> bool) -> HashSet<Value> {
+    let params = function.params.iter().copied();
+    let named: Vec<Value> = params
+        .filter(|param| is_named(param_name(function, *param)))
+        .collect();
+    dataflow::dependents(function, &named)
+}
+
+/// Returns the value with this name.
+pub fn find(values: &[(Arc<str>, Value)], name: &str) -> Option<Value> {
+    let found = values.iter().find(|(known, _)| **known == *name);
+    found.map(|(_, value)| *value)
+}
+
+/// Returns the value as a real.
+pub fn as_real(builder: &mut Builder, value: Value) -> Value {
+    match builder.ty(value).dtype {
+        DType::Real => value,
+        DType::Int | DType::Bool => builder.to_real(value),
+    }
+}
+
+/// Adds two values. An absent value is zero.
+pub fn sum(builder: &mut Builder, x: Option<Value>, y: Option<Value>) -> Option<Value> {
+    match (x, y) {
+        (Some(x), Some(y)) => Some(builder.add(x, y)),
+        (x, y) => x.or(y),
+    }
 }
 
 /// Returns `function` without the parameter `name`. The parameter must be unused.
 pub fn without_param(function: &Function, name: &str) -> Function {
-    let function = crate::rule::remove_dead(function);
-    let mut builder = Builder::new(&function.name);
-    let mut args = Vec::new();
-    for param in &function.params {
-        // The removed parameter is unused, so the placeholder for its value is never read.
-        args.push(match param_name(&function, *param) {
-            found if found == name => Value(0),
-            found => builder.param(found, function.ty(*param).clone()),
-        });
-    }
-    let results = builder.inline(&function, &args);
-    let named = named(&function, &results);
-    builder.finish(named)
+    let names = function.params.iter().map(|param| param_name(function, *param));
+    let keep = names.filter(|known| *known != name).collect();
+    with_params(&crate::rule::remove_dead(function), &keep)
 }
 
 /// Returns `function` without its unused parameters. The parameters named in `keep` are kept in any
 /// case.
 pub fn with_params(function: &Function, keep: &HashSet<&str>) -> Function {
-    let mut used = vec![false; function.nodes.len()];
-    for value in function.nodes.ids() {
-        function
-            .args(value)
-            .iter()
-            .for_each(|arg| used[arg.index()] = true);
-    }
-    function
-        .results
-        .iter()
-        .for_each(|(_, value)| used[value.index()] = true);
+    let args = function.nodes.ids().flat_map(|value| function.args(value));
+    let results = function.results.iter().map(|(_, value)| value);
+    let used: HashSet<&Value> = args.chain(results).collect();
     let mut builder = Builder::new(&function.name);
     let mut args = Vec::new();
     for param in &function.params {
         let name = param_name(function, *param);
-        let kept = used[param.index()] || keep.contains(name);
         // A removed parameter is unused, so the placeholder for its value is never read.
-        args.push(if kept {
-            builder.param(name, function.ty(*param).clone())
-        } else {
-            Value(0)
+        args.push(match used.contains(param) || keep.contains(name) {
+            true => builder.param(name, function.ty(*param).clone()),
+            false => Value(0),
         });
     }
     let results = builder.inline(function, &args);
@@ -77,13 +117,8 @@ pub fn with_params(function: &Function, keep: &HashSet<&str>) -> Function {
 /// results need. The time is proportional to the size of the new function, and does not depend on
 /// the size of `function`.
 pub fn slice(function: &Function, results: &[(Arc<str>, Value)]) -> Function {
-    let mut needed: BTreeSet<Value> = BTreeSet::new();
-    let mut open: Vec<Value> = results.iter().map(|(_, value)| *value).collect();
-    while let Some(value) = open.pop() {
-        if needed.insert(value) {
-            open.extend(function.args(value));
-        }
-    }
+    let values: Vec<Value> = results.iter().map(|(_, value)| *value).collect();
+    let needed: BTreeSet<Value> = needed_by(function, &values).into_iter().collect();
     let mut builder = Builder::new(&function.name);
     let mut copies: HashMap<Value, Value> = HashMap::new();
     let is_param = |value: &&Value| function.param_name(**value).is_some();
@@ -110,8 +145,7 @@ pub fn slice(function: &Function, results: &[(Arc<str>, Value)]) -> Function {
         builder.label(copies[value], name);
     }
     let results = results.iter().map(|(name, value)| (name.clone(), copies[value]));
-    let results = results.collect();
-    builder.finish(results)
+    builder.finish(results.collect())
 }
 
 /// Returns a map from the names of a function's parameters to the parameters.
@@ -169,6 +203,13 @@ impl Scope {
     /// Binds a name to a value.
     pub fn set(&mut self, name: &str, value: Value) {
         self.values.insert(name.into(), value);
+    }
+
+    /// Adds a parameter to `builder`, and binds its name to it. Returns the parameter.
+    pub fn param(&mut self, builder: &mut Builder, name: &str, ty: Type) -> Value {
+        let value = builder.param(name, ty);
+        self.set(name, value);
+        value
     }
 
     /// Binds every name to its value.

@@ -140,12 +140,8 @@ impl Scan<'_> {
         let dim = Dim::Fixed(self.length);
         let flows = inline_batched(builder, &inner, &args, &mapped, dim);
         let mut result = Vec::new();
-        for (at, (flow, is_mapped)) in flows.into_iter().enumerate().skip(1) {
-            let flow = if is_mapped {
-                flow
-            } else {
-                builder.broadcast_leading(flow, dim)
-            };
+        for (at, flow) in flows.into_iter().enumerate().skip(1) {
+            let flow = flow.repeated(builder, dim);
             let is_real = builder.ty(args[at]).dtype == DType::Real;
             let flow = if at <= self.xs.len() {
                 flow

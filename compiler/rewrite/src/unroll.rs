@@ -2,10 +2,9 @@
 
 use crate::batch::inline_batched;
 use crate::nodes;
-use bnnc_base::dtype::DType;
 use bnnc_graph::attr::Attr;
 use bnnc_graph::builder::Builder;
-use bnnc_graph::function::{Function, Value};
+use bnnc_graph::function::Function;
 use bnnc_graph::op::OpDef;
 use bnnc_graph::ops;
 use bnnc_graph::types::Type;
@@ -18,6 +17,11 @@ pub fn expand_maps(function: &Function) -> Function {
 /// Expands every `expect`: the draws become an axis, and the result is the mean along this axis.
 pub fn expand_expectations(function: &Function) -> Function {
     expand(function, &[&ops::expect::EXPECT])
+}
+
+/// Expands every `map` and every `expect`.
+pub fn expand_loops(function: &Function) -> Function {
+    expand_expectations(&expand_maps(function))
 }
 
 fn expand(function: &Function, which: &[&'static OpDef]) -> Function {
@@ -44,34 +48,18 @@ pub fn unrolled(op: &'static OpDef, types: &[Type], attrs: &[Attr]) -> Function 
 /// Returns the computation of a `map` or an `expect` as a function of its operands.
 pub fn carried_out(op: &'static OpDef, types: &[Type], attrs: &[Attr]) -> Function {
     let mut builder = Builder::new(op.name);
-    let args: Vec<Value> = types
-        .iter()
-        .enumerate()
-        .map(|(at, ty)| builder.param(&at.to_string(), ty.clone()))
-        .collect();
+    let mut args = nodes::numbered_params(&mut builder, types);
     let function = ops::map::function(attrs);
     let value = if op.is(&ops::map::MAP) {
         let count = ops::map::mapped(attrs) as usize;
         let mapped: Vec<bool> = (0..args.len()).map(|at| at < count).collect();
         let dim = types[0].dims()[0];
-        let (value, is_mapped) = inline_batched(&mut builder, function, &args, &mapped, dim)[0];
-        if is_mapped {
-            value
-        } else {
-            builder.broadcast_leading(value, dim)
-        }
+        inline_batched(&mut builder, function, &args, &mapped, dim)[0].repeated(&mut builder, dim)
     } else {
         let dim = ops::expect::draws(attrs);
-        let draws = builder.iota(dim);
-        debug_assert_eq!(builder.ty(draws).dtype, DType::Int);
-        let operands: Vec<Value> = std::iter::once(draws).chain(args).collect();
-        let mapped: Vec<bool> = (0..operands.len()).map(|at| at == 0).collect();
-        let (value, is_mapped) = inline_batched(&mut builder, function, &operands, &mapped, dim)[0];
-        if is_mapped {
-            nodes::mean_leading(&mut builder, value)
-        } else {
-            value
-        }
+        args.insert(0, builder.iota(dim));
+        let mapped: Vec<bool> = (0..args.len()).map(|at| at == 0).collect();
+        inline_batched(&mut builder, function, &args, &mapped, dim)[0].mean(&mut builder)
     };
     builder.finish(vec![("value".into(), value)])
 }

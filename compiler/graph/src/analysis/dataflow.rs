@@ -3,7 +3,7 @@
 use crate::function::{Function, Value};
 use bnnc_base::arena::Id;
 use petgraph::graph::{DiGraph, NodeIndex};
-use petgraph::visit::{Dfs, Reversed, Walker};
+
 use std::collections::HashSet;
 
 /// Returns the data flow of a function as a graph. Node `i` of the graph stands for value `i`. Each
@@ -41,16 +41,11 @@ pub fn reachable(function: &Function) -> HashSet<Value> {
 
 /// Returns the values that are needed to compute `values`, including `values`.
 pub fn needed_by(function: &Function, values: &[Value]) -> HashSet<Value> {
-    let graph = data_flow(function);
-    let against = Reversed(&graph);
     let mut found = HashSet::new();
-    for value in values {
-        if !found.contains(value) {
-            found.extend(
-                Dfs::new(against, NodeIndex::new(value.index()))
-                    .iter(against)
-                    .map(|node| graph[node]),
-            );
+    let mut open = values.to_vec();
+    while let Some(value) = open.pop() {
+        if found.insert(value) {
+            open.extend(function.args(value));
         }
     }
     found

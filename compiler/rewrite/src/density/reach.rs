@@ -32,10 +32,8 @@ impl Densities {
             .chain(model.sites.iter().map(|site| (&site.name, site.support)))
             .collect();
         let of_param = |name: &str| {
-            let mut known = supports.iter().filter(|(known, _)| ***known == *name);
-            known
-                .next()
-                .map_or(Interval::REALS, |(_, support)| range(*support))
+            let known = supports.iter().find(|(known, _)| ***known == *name);
+            known.map_or(Interval::REALS, |(_, support)| range(*support))
         };
         let params = function.params.iter();
         let bounds: Vec<Interval> = params
@@ -80,8 +78,7 @@ fn product(function: &Function, value: Value, ranges: &[Interval]) -> Interval {
     let mut count = 0;
     while let Some(factor) = rest.pop() {
         count += 1;
-        let is_product = function.op(factor).is_some_and(|op| op.is(&ops::mul::MUL));
-        if is_product && count <= MOST_FACTORS {
+        if function.applies(factor, &[&ops::mul::MUL]) && count <= MOST_FACTORS {
             rest.extend(function.args(factor));
             continue;
         }

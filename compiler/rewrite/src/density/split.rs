@@ -55,19 +55,16 @@ pub(super) struct Split {
 impl Split {
     pub(super) fn new(model: &Model, means: Means) -> Split {
         let mut builder = Builder::new(&model.name);
-        let sites: Vec<(Arc<str>, Value)> = model
-            .sites
-            .iter()
-            .map(|site| (site.name.clone(), builder.param(&site.name, site.ty.clone())))
-            .collect();
-        let places: HashMap<Arc<str>, usize> = (sites.iter().enumerate())
-            .map(|(at, (name, _))| (name.clone(), at))
+        let places: HashMap<&Arc<str>, usize> = (model.sites.iter().enumerate())
+            .map(|(at, site)| (&site.name, at))
             .collect();
         let mut scope = Scope::default();
-        scope.extend(sites);
+        for site in &model.sites {
+            scope.param(&mut builder, &site.name, site.ty.clone());
+        }
         if means == Means::Stored {
             for mean in &model.running {
-                scope.set(&mean.name, builder.param(&mean.name, mean.ty.clone()));
+                scope.param(&mut builder, &mean.name, mean.ty.clone());
             }
         }
         let params = nodes::params_of(&mut builder, &model.function);
@@ -125,7 +122,7 @@ impl Split {
             observations: self.observations.iter().map(|o| o.distribution.clone()).collect(),
             likelihood_arguments: self.likelihood_arguments(model),
             log_likelihood: self.log_likelihood(model),
-            row_log_likelihood: self.row_log_likelihood(),
+            row_log_likelihood: self.row(&[]),
             training_row: None,
             predictions: self.predictions(),
             predictive: self.predictive(),
@@ -275,11 +272,8 @@ impl Split {
                 params.push(builder.param(&name, ty.clone()));
                 keep.insert(name);
             }
-            let from_arguments = Random {
-                params,
-                ..observation.clone_header()
-            };
-            let term = from_arguments.log_density(&mut builder, observation.value);
+            params.extend(observation.value);
+            let term = builder.inline(&observation.distribution.log_density, &params)[0];
             sum = builder.add(sum, term);
         }
         for at in 0..self.looped.len() {
@@ -288,10 +282,6 @@ impl Split {
         }
         let keep = keep.iter().map(String::as_str).collect();
         self.finish(builder, vec![(PortName::LogLikelihood.into(), sum)], &keep)
-    }
-
-    fn row_log_likelihood(&self) -> Function {
-        self.row(&[])
     }
 
     /// Returns the log likelihood of one row, and the operands of the running means.
@@ -330,16 +320,6 @@ impl Random {
             .zip(&self.params)
             .map(|((n, _), value)| (name(n), *value))
             .collect()
-    }
-
-    fn clone_header(&self) -> Random {
-        let (name, distribution) = (self.name.clone(), self.distribution.clone());
-        Random {
-            name,
-            distribution,
-            params: Vec::new(),
-            value: self.value,
-        }
     }
 }
 

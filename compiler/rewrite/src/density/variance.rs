@@ -30,26 +30,26 @@ impl Densities {
 
     fn is_infinite(&self, variance: Value) -> bool {
         let function = only(&self.predictive, variance);
-        let mut is_decided = false;
-        let mut inputs: [Vec<Tensor>; 2] = [Vec::new(), Vec::new()];
+        let mut params = function.params.iter();
+        let is_decided = params.any(|param| self.given(nodes::param_name(&function, *param)).is_some());
+        let is_infinite = |other: f64| self.is_infinite_at(&function, |_| other) == Some(true);
+        is_decided && OTHERS.into_iter().all(is_infinite)
+    }
+
+    /// Returns whether `function` is infinite at all elements. `other` gives the value of each
+    /// argument that is not a constant in the program. Returns `None` if an argument has more than
+    /// [`ELEMENTS`] elements.
+    fn is_infinite_at(&self, function: &Function, other: impl Fn(Value) -> f64) -> Option<bool> {
+        let mut inputs = Vec::new();
         for param in &function.params {
             let shape = function.ty(*param).shape.static_sizes();
-            let Some(shape) = shape.filter(|shape| shape.iter().product::<usize>() <= ELEMENTS) else {
-                return false;
-            };
-            let given = self.given(nodes::param_name(&function, *param));
-            is_decided |= given.is_some();
-            for (inputs, other) in inputs.iter_mut().zip(OTHERS) {
-                let unknown = || Tensor::from_fn(shape.clone(), |_| other);
-                inputs.push(given.clone().unwrap_or_else(unknown));
-            }
+            let shape = shape.filter(|shape| shape.iter().product::<usize>() <= ELEMENTS)?;
+            let given = self.given(nodes::param_name(function, *param));
+            inputs.push(given.unwrap_or_else(|| Tensor::from_fn(shape, |_| other(*param))));
         }
-        let is_infinite = |inputs: &Vec<Tensor>| {
-            let found = evaluate(&function, inputs, &Sizes::default());
-            let mut values = found.iter().flat_map(|tensor| &tensor.data);
-            values.all(|variance| *variance == f64::INFINITY)
-        };
-        is_decided && inputs.iter().all(is_infinite)
+        let found = evaluate(function, &inputs, &Sizes::default());
+        let mut values = found.iter().flat_map(|tensor| &tensor.data);
+        Some(values.all(|variance| *variance == f64::INFINITY))
     }
 
     /// Returns whether the variance of an output is the same for all values of the parameters, as
@@ -118,22 +118,11 @@ impl Densities {
         let [param] = function.params[..] else {
             return None;
         };
-        let is_scalar = |value: Value| {
-            function
-                .ty(value)
-                .shape
-                .static_sizes()
-                .is_some_and(|sizes| sizes.is_empty())
-        };
         let is_same = |tried: f64| {
-            let found = evaluate(
-                &function,
-                &[Tensor::from_fn(Vec::new(), |_| tried)],
-                &Sizes::default(),
-            );
+            let found = evaluate(&function, &[Tensor::scalar(tried)], &Sizes::default());
             found.first().is_some_and(|tensor| tensor.data == [tried])
         };
-        let is_parameter = is_scalar(param) && OTHERS.into_iter().all(is_same);
+        let is_parameter = function.ty(param).rank() == 0 && OTHERS.into_iter().all(is_same);
         is_parameter.then(|| nodes::param_name(&function, param).to_owned())
     }
 
@@ -142,17 +131,10 @@ impl Densities {
     /// end of [`TRIED`] or infinite at the upper end.
     fn threshold(&self, function: &Function, argument: Value) -> Option<f64> {
         let is_infinite = |tried: f64| {
-            let mut inputs = Vec::new();
-            for param in &function.params {
-                let shape = function.ty(*param).shape.static_sizes();
-                let shape = shape.filter(|shape| shape.iter().product::<usize>() <= ELEMENTS)?;
-                let given = self.given(nodes::param_name(function, *param));
-                let value = if *param == argument { tried } else { OTHERS[0] };
-                inputs.push(given.unwrap_or_else(|| Tensor::from_fn(shape, |_| value)));
-            }
-            let found = evaluate(function, &inputs, &Sizes::default());
-            let mut values = found.iter().flat_map(|tensor| &tensor.data);
-            Some(values.all(|variance| *variance == f64::INFINITY))
+            self.is_infinite_at(
+                function,
+                |param| if param == argument { tried } else { OTHERS[0] },
+            )
         };
         let [mut low, mut high] = TRIED;
         if !is_infinite(low)? || is_infinite(high)? {

@@ -11,10 +11,10 @@ use crate::unroll::expand_maps;
 use bnnc_abi::ports::PortName;
 use bnnc_base::fault::Fault;
 use bnnc_graph::builder::Builder;
-use bnnc_graph::dist::{Instance, Support};
-use bnnc_graph::function::{Function, NodeKind, Value};
+use bnnc_graph::dist::Instance;
+use bnnc_graph::dist::range;
+use bnnc_graph::function::{Function, Value};
 use bnnc_graph::model::{FamilyParam, FamilyStart, SitePosterior};
-use bnnc_graph::op::Interval;
 use bnnc_graph::ops;
 
 /// A KL divergence in closed form.
@@ -24,17 +24,6 @@ pub struct Closed {
     pub function: Function,
     /// The reason why the closed form exists, for the report.
     pub because: String,
-}
-
-/// Returns the bounds that a support gives for its values.
-pub fn bounds(support: Support) -> Interval {
-    match support {
-        Support::Interval(lo, hi) => Interval::new(lo, hi),
-        Support::Simplex => Interval::new(0.0, 1.0),
-        Support::Integers(0) => Interval::new(0.0, f64::INFINITY),
-        Support::Integers(k) => Interval::new(0.0, k as f64 - 1.0),
-        Support::Real | Support::Ordered => Interval::REALS,
-    }
 }
 
 /// Returns the fixed value of a parameter of a family. Returns `None` if the elements of the
@@ -122,7 +111,7 @@ fn attempt(
         .last()
         .unwrap_or_else(|| unreachable!("the value of the site is a parameter"));
     let mut algebra = Algebra::new(&mut builder, [x], []);
-    algebra.bound(x, bounds(family.support));
+    algebra.bound(x, range(family.support));
     let mut mean = Mean {
         family,
         prior: &prior.distribution,
@@ -227,7 +216,7 @@ impl Mean<'_> {
             self.central_moment(algebra.builder, power)
         } else if atom == self.x {
             self.moment(algebra.builder, power)
-        } else if is_log_of(algebra.builder, atom, self.x) {
+        } else if nodes::operand(algebra.builder, atom, &ops::log::LOG) == Some(self.x) {
             self.log_moment(algebra.builder, power)
         } else {
             None
@@ -309,12 +298,5 @@ impl Mean<'_> {
             self.used.join(", "),
             self.family.name
         )
-    }
-}
-
-fn is_log_of(builder: &Builder, atom: Value, x: Value) -> bool {
-    match &builder.node(atom).kind {
-        NodeKind::Apply { op, args, .. } => op.is(&ops::log::LOG) && args[0] == x,
-        NodeKind::Param(_) => false,
     }
 }

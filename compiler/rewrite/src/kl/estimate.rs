@@ -5,7 +5,7 @@ use super::algebra::{Algebra, Monomial, SeparatedForm, SeparatedTerm};
 use super::closed::{held_at, prepared};
 use super::expand::interpret;
 use crate::constrain;
-use crate::density::{SitePrior, prefix_noise};
+use crate::density::prefix_noise;
 use crate::nodes::{self, Scope};
 use bnnc_base::fault::Fault;
 use bnnc_graph::builder::Builder;
@@ -70,7 +70,7 @@ fn mixed_atom(algebra: &mut Algebra<'_>, term: &SeparatedTerm) -> Option<Value> 
 
 /// Adds a term to a sum that may be empty.
 pub fn add_to(builder: &mut Builder, sum: &mut Option<Value>, term: Value) {
-    *sum = Some(sum.map_or(term, |sum| builder.add(sum, term)));
+    *sum = nodes::sum(builder, *sum, Some(term));
 }
 
 /// A draw of a site in separated form. The form has three parts: the value in the support, the draw
@@ -152,21 +152,9 @@ fn bijection(support: Support, ty: &Type) -> Option<Function> {
     ]))
 }
 
-/// Returns the log density of the prior at a draw as a scalar form.
-///
-/// # Errors
-/// Fails if the simplifier has a bug or exceeds one of its limits.
+/// Returns the log density of the prior at a draw as a scalar form. `log_prior` is the function
+/// `(parameters of SitePrior::arguments.., x) -> log density`.
 pub fn log_prior(
-    algebra: &mut Algebra<'_>,
-    prior: &SitePrior,
-    drawn: &DrawnForm,
-    arguments: &[SeparatedForm],
-) -> Result<SeparatedForm, Fault> {
-    let log_prior = super::closed::log_prior(prior)?;
-    Ok(log_prior_by(algebra, &log_prior, drawn, arguments))
-}
-
-fn log_prior_by(
     algebra: &mut Algebra<'_>,
     log_prior: &Function,
     drawn: &DrawnForm,
@@ -179,34 +167,19 @@ fn log_prior_by(
 
 /// Returns `log q - log p` at a draw as a scalar form. Here, `q` is the approximation and `p` the
 /// prior. `log q` is left out if the family defines its entropy. `arguments` are the parameters of
-/// `SitePrior::arguments`, as forms.
+/// `SitePrior::arguments`, as forms, and `log_prior` is the function
+/// `(parameters of SitePrior::arguments.., x) -> log density`.
 ///
 /// # Errors
 /// Fails if the simplifier has a bug or exceeds one of its limits.
 pub fn integrand(
     algebra: &mut Algebra<'_>,
     posterior: &SitePosterior,
-    prior: &SitePrior,
-    drawn: &DrawnForm,
-    arguments: &[SeparatedForm],
-) -> Result<SeparatedForm, Fault> {
-    let log_prior = super::closed::log_prior(prior)?;
-    integrand_with(algebra, posterior, &log_prior, drawn, arguments)
-}
-
-/// Like [`integrand`], but the log prior is any function
-/// `(parameters of SitePrior::arguments.., x) -> log density`.
-///
-/// # Errors
-/// Fails if the simplifier has a bug or exceeds one of its limits.
-pub fn integrand_with(
-    algebra: &mut Algebra<'_>,
-    posterior: &SitePosterior,
     log_prior: &Function,
     drawn: &DrawnForm,
     arguments: &[SeparatedForm],
 ) -> Result<SeparatedForm, Fault> {
-    let log_prior = log_prior_by(algebra, log_prior, drawn, arguments);
+    let log_prior = self::log_prior(algebra, log_prior, drawn, arguments);
     let value = algebra.builder.neg(log_prior.value);
     let mut sum = algebra.neg(value, &log_prior);
     if let Some(log_jacobian) = &drawn.log_jacobian {

@@ -21,13 +21,14 @@ use super::Placement;
 use super::start;
 use crate::density::SitePrior;
 use crate::diagnostics;
+use crate::group;
 use crate::nodes;
 use crate::rule::remove_dead;
 use bnnc_abi::manifest::Init;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::shape::Sizes;
 use bnnc_graph::analysis::dataflow::needed_by;
-use bnnc_graph::dist::{Support, unconstrained};
+use bnnc_graph::dist::Support;
 use bnnc_graph::eval::evaluate;
 use bnnc_graph::function::Function;
 use bnnc_graph::model::{FamilyParam, FamilyStart, Site, SitePosterior};
@@ -106,18 +107,12 @@ pub fn finiteness(
             Support::Real => Placement::Inside,
             _ => Placement::Carried,
         };
-        let count = coordinates(member);
+        let count = group::free_elements(member);
         let own = of_member(&q, first..first + count);
         found = found.and(against(&family.name, &own, (member.support, placement), prior));
         first += count;
     }
     found
-}
-
-/// Returns the number of elements of a joint family's value that belong to a member.
-fn coordinates(member: &Site) -> usize {
-    let free = unconstrained(member.support, &member.ty);
-    free.shape.count(&Sizes::default())
 }
 
 /// Returns the intervals of a member's elements in a joint family. If the family has the same

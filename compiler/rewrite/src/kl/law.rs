@@ -136,27 +136,18 @@ fn variate(builder: &Builder, atom: Value) -> Option<(Value, Variate)> {
         let shape = crate::nodes::constant_of(builder, args[3])?;
         return Some((atom, Variate::Gamma(shape)));
     }
-    let (inner, inner_variate) = (
-        args.first().copied()?,
-        args.first().and_then(|arg| variate(builder, *arg)),
-    );
-    if op.is(&ops::abs::ABS) {
-        return inner_variate
-            .filter(|(_, variate)| *variate == Variate::Normal)
-            .map(|(stream, _)| (stream, Variate::HalfNormal));
-    }
-    if op.is(&ops::neg::NEG) {
-        return inner_variate
-            .filter(|(_, variate)| *variate == Variate::Exponential(-1.0))
-            .map(|(stream, _)| (stream, Variate::Exponential(1.0)));
-    }
+    let inner = *args.first()?;
     if op.is(&ops::log::LOG) {
-        let uniform = crate::nodes::application(builder, inner, &ops::noise::NOISE);
-        return uniform
-            .filter(|(_, attrs)| is_kind(attrs, NoiseKind::Uniform))
-            .map(|_| (inner, Variate::Exponential(-1.0)));
+        let (_, attrs) = crate::nodes::application(builder, inner, &ops::noise::NOISE)?;
+        return is_kind(attrs, NoiseKind::Uniform).then_some((inner, Variate::Exponential(-1.0)));
     }
-    None
+    match variate(builder, inner)? {
+        (stream, Variate::Normal) if op.is(&ops::abs::ABS) => Some((stream, Variate::HalfNormal)),
+        (stream, Variate::Exponential(-1.0)) if op.is(&ops::neg::NEG) => {
+            Some((stream, Variate::Exponential(1.0)))
+        }
+        _ => None,
+    }
 }
 
 fn is_kind(attrs: &[Attr], kind: NoiseKind) -> bool {

@@ -30,7 +30,7 @@ type Recurrence = fn(&mut Builder, &[Jet], usize) -> Option<Jet>;
 /// depends on the site.
 static RECURRENCES: &[(&OpDef, Recurrence)] = &[
     (&ops::add::ADD, |b, x, order| {
-        Some(each(order, |k| plus(b, at(&x[0], k), at(&x[1], k))))
+        Some(each(order, |k| nodes::sum(b, at(&x[0], k), at(&x[1], k))))
     }),
     (&ops::div::DIV, |b, x, order| quotient(b, &x[0], &x[1], order)),
     (&ops::exp::EXP, |b, x, order| exponential(b, &x[0], order)),
@@ -59,7 +59,7 @@ static RECURRENCES: &[(&OpDef, Recurrence)] = &[
     (&ops::sqrt::SQRT, |b, x, order| power(b, &x[0], 0.5, order)),
     (&ops::sub::SUB, |b, x, order| {
         let minus = negative(b, &x[1]);
-        Some(each(order, |k| plus(b, at(&x[0], k), at(&minus, k))))
+        Some(each(order, |k| nodes::sum(b, at(&x[0], k), at(&minus, k))))
     }),
 ];
 
@@ -69,13 +69,6 @@ fn at(jet: &Jet, k: usize) -> Option<Value> {
 
 fn each(order: usize, f: impl FnMut(usize) -> Option<Value>) -> Jet {
     (0..=order).map(f).collect()
-}
-
-fn plus(b: &mut Builder, x: Option<Value>, y: Option<Value>) -> Option<Value> {
-    match (x, y) {
-        (Some(x), Some(y)) => Some(b.add(x, y)),
-        (x, y) => x.or(y),
-    }
 }
 
 fn times(b: &mut Builder, x: Option<Value>, y: Option<Value>) -> Option<Value> {
@@ -96,7 +89,7 @@ fn convolution(b: &mut Builder, x: &Jet, y: &Jet, k: usize, weight: impl Fn(usiz
     for j in 1..=k {
         let term = times(b, at(x, j), at(y, k - j));
         let term = scaled(b, term, weight(j));
-        sum = plus(b, sum, term);
+        sum = nodes::sum(b, sum, term);
     }
     sum
 }
@@ -105,7 +98,7 @@ fn product(b: &mut Builder, x: &Jet, y: &Jet, order: usize) -> Jet {
     each(order, |k| {
         let first = times(b, at(x, 0), at(y, k));
         let rest = convolution(b, x, y, k, |_| 1.0);
-        plus(b, first, rest)
+        nodes::sum(b, first, rest)
     })
 }
 
@@ -114,7 +107,7 @@ fn quotient(b: &mut Builder, x: &Jet, y: &Jet, order: usize) -> Option<Jet> {
     let mut q: Jet = Vec::new();
     for k in 0..=order {
         let known = convolution(b, y, &q, k, |_| -1.0);
-        let sum = plus(b, at(x, k), known);
+        let sum = nodes::sum(b, at(x, k), known);
         q.push(sum.map(|sum| b.div(sum, divisor)));
     }
     Some(q)
@@ -138,7 +131,7 @@ fn logarithm(b: &mut Builder, start: Value, x: &Jet, order: usize) -> Option<Jet
         for j in 1..k {
             let term = times(b, at(&l, j), at(x, k - j));
             let term = scaled(b, term, -(j as f64) / k as f64);
-            sum = plus(b, sum, term);
+            sum = nodes::sum(b, sum, term);
         }
         l.push(sum.map(|sum| b.div(sum, divisor)));
     }
@@ -174,7 +167,7 @@ fn sigmoid(b: &mut Builder, x: &Jet, order: usize) -> Option<Jet> {
         let slope: Jet = (0..k)
             .map(|j| {
                 let minus = at(&square, j).map(|value| b.neg(value));
-                plus(b, at(&s, j), minus)
+                nodes::sum(b, at(&s, j), minus)
             })
             .collect();
         s.push(convolution(b, x, &slope, k, |j| j as f64 / k as f64));

@@ -11,21 +11,22 @@ pub(crate) mod pieces;
 
 use super::laplace::choice::{self, OverWeights};
 use super::laplace::outputs::LaplaceParts;
-use super::laplace::{elements, known, state, weights};
+use super::laplace::{known, weights};
 use super::plan::{self, SitePlan};
+use super::sample;
 use super::task::Refusal;
-use super::{sample, states};
 use crate::density::{Densities, dependences};
 use crate::diagnostics::NoExactIntegral;
-use crate::nodes;
+use crate::methods::laplace::outputs::joined_arguments;
+use crate::methods::laplace::outputs::moved;
 use crate::pass::PassContext;
 use crate::pipeline::StageFunctions;
-use crate::{kl, pipeline, pipelines, rule};
+use crate::{kl, pipeline, pipelines};
 use bnnc_abi::collapsed::LocationForm;
 use bnnc_abi::laplace::{Likelihood, Weights};
 use bnnc_abi::ports::PortName;
-use bnnc_base::shape::{Shape, Sizes};
-use bnnc_graph::builder::Builder;
+use bnnc_base::shape::Sizes;
+use bnnc_graph::dist::Support;
 use bnnc_graph::function::Function;
 use bnnc_graph::model::{ApproximatePosterior, Input, Model};
 use pieces::KinkedFunction;
@@ -89,10 +90,7 @@ pub fn collapse(
 ) -> Result<Collapse, Refusal> {
     let plans = plan::plans(densities, model, posterior, kl::KlOptions::default(), context)?;
     let all = LaplaceParts::new(densities, model, &plans)?;
-    let moved: Vec<Arc<str>> = states::optimised(&plans)
-        .into_iter()
-        .map(|(name, _)| name)
-        .collect();
+    let moved = moved(&plans);
     let drawn = sample::with_means(&moved, model);
     let (predict, sites) = sample::at_draws(densities, model, &plans, &drawn, context)?;
     let sampled = |weights: &[&SitePlan<'_>], outputs: usize, reason: NoExactIntegral| Collapse {
@@ -114,7 +112,7 @@ pub fn collapse(
     let parts = located(&all, &observed, over);
     let chosen = choice::chosen(&parts, over)?;
     let held = chosen.iter().any(|plan| moves_scale(&all, &observed, plan));
-    let names: Vec<String> = chosen.iter().map(|plan| state(plan)).collect();
+    let names: Vec<String> = chosen.iter().map(|plan| plan.state()).collect();
     let found = pipeline::step(&pipelines::KINKS, context, |context| {
         pieces::pieces(&observed.location, &names, context)
     })?;
@@ -186,23 +184,10 @@ fn observed<'a>(all: &LaplaceParts<'a>) -> Result<Observed<'a>, NoExactIntegral>
         .filter(|_| likelihood == Likelihood::Normal);
     Ok(Observed {
         likelihood,
-        location: location(&all.arguments, &first, size),
+        location: joined_arguments("location", &all.arguments, [(&*first, Support::Real)].into_iter()),
         size,
         normal: normal.map(|(name, _)| (format!("0/{name}").into(), output)),
     })
-}
-
-/// Returns one argument of the likelihood as a vector of `size` elements.
-fn location(arguments: &Function, name: &str, size: usize) -> Function {
-    let mut builder = Builder::new("location");
-    let params = nodes::params_of(&mut builder, arguments);
-    let results = builder.inline(arguments, &params);
-    let mut named = arguments.results.iter().zip(results);
-    let Some((_, value)) = named.find(|((found, _), _)| **found == *name) else {
-        unreachable!("the name is that of a result")
-    };
-    let flat = builder.reshape(value, &Shape::fixed(&[size]));
-    rule::remove_dead(&builder.finish(vec![(PortName::Outputs.into(), flat)]))
 }
 
 /// Returns the parts of a model whose only output is the location, with the weights that affect the
@@ -211,7 +196,7 @@ fn location(arguments: &Function, name: &str, size: usize) -> Function {
 /// separate output layer for its noise has two last layers.
 fn located<'a>(all: &LaplaceParts<'a>, observed: &Observed<'_>, over: OverWeights<'_>) -> LaplaceParts<'a> {
     let moving = dependences(&observed.location, PortName::Outputs.text());
-    let moves = |plan: &&&SitePlan<'_>| moving.iter().any(|name| **name == *state(plan));
+    let moves = |plan: &&&SitePlan<'_>| moving.iter().any(|name| **name == *plan.state());
     let movers: Vec<&SitePlan<'_>> = all.weights.iter().filter(moves).copied().collect();
     let alone = |plan: &&&SitePlan<'_>| !moves_scale(all, observed, plan);
     let alone: Vec<&SitePlan<'_>> = movers.iter().filter(alone).copied().collect();
@@ -235,12 +220,12 @@ fn located<'a>(all: &LaplaceParts<'a>, observed: &Observed<'_>, over: OverWeight
 fn moves_scale(all: &LaplaceParts<'_>, observed: &Observed<'_>, plan: &SitePlan<'_>) -> bool {
     observed.normal.as_ref().is_some_and(|(scale, _)| {
         let moving = dependences(&all.arguments, scale);
-        moving.iter().any(|name| **name == *state(plan))
+        moving.iter().any(|name| **name == *plan.state())
     })
 }
 
 /// Returns the states of the sites that may be collapsed. Each state has its number of elements.
 fn columns(parts: &LaplaceParts<'_>) -> Vec<(String, usize)> {
     let weights = parts.weights.iter();
-    weights.map(|plan| (state(plan), elements(plan))).collect()
+    weights.map(|plan| (plan.state(), plan.elements())).collect()
 }

@@ -4,7 +4,7 @@ mod parts;
 
 use super::plan::{self, SitePlan};
 use super::states;
-use super::task::{Refusal, Task, TrainingSettings, bind_scalars, bind_shared, gradient_nodes};
+use super::task::{Refusal, Task, TrainingSettings, gradient_nodes};
 use crate::density::Densities;
 use crate::differentiate::differentiate;
 use crate::kl::algebra::{Algebra, SeparatedForm};
@@ -12,6 +12,9 @@ use crate::kl::estimate::{self, DrawnForm, KlEstimate};
 use crate::kl::law::{self, NoiseMean};
 use crate::kl::taylor;
 use crate::kl::{Estimator, KlChoice, NeedsDraws, Placement, Statistics, closed, start};
+use crate::methods::task::Program;
+use crate::methods::task::shared_coordinates;
+use crate::nodes;
 use crate::nodes::Scope;
 use crate::pass::PassContext;
 use crate::pipeline::StageFunctions;
@@ -22,11 +25,10 @@ use bnnc_abi::manifest::{SiteReport, State};
 use bnnc_abi::ports::PortName;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::fault::Fault;
-use bnnc_base::shape::{Shape, Symbol};
+use bnnc_base::shape::Symbol;
 use bnnc_graph::builder::Builder;
 use bnnc_graph::function::{Function, Value};
 use bnnc_graph::model::{ApproximatePosterior, Model};
-use bnnc_graph::types::Type;
 use parts::{Found, Parts};
 use std::sync::Arc;
 
@@ -131,12 +133,7 @@ impl Task<'_> {
         };
         let mut sum = self.fixed_divergence(builder, scope);
         let means = self.mean_over(builder, &per_draw.function, scope, symbol, count);
-        let mean_of = |name: &str| {
-            means
-                .iter()
-                .find(|(found, _)| &**found == name)
-                .map(|(_, value)| *value)
-        };
+        let mean_of = |name: &str| nodes::find(&means, name);
         for scalar in [FIXED, DIRECT].into_iter().filter_map(mean_of) {
             sum = builder.add(sum, scalar);
         }
@@ -157,15 +154,16 @@ impl Task<'_> {
 
     /// Returns `(states.., shared inputs.., step) -> kl`.
     fn divergence_alone(&self, per_draw: &PerDraw) -> Function {
-        let mut builder = Builder::new("divergence");
-        let mut scope = self.bind_divergence(&mut builder);
+        let Program {
+            mut builder,
+            mut scope,
+        } = self.inputs("divergence");
         let kl = self.divergence_term(&mut builder, &mut scope, per_draw);
         builder.finish(vec![(PortName::Kl.into(), kl)])
     }
 
     fn divergence_gradient(&self, value: &Function) -> Result<Function, Fault> {
-        let mut builder = Builder::new("gradient");
-        let scope = self.bind_divergence(&mut builder);
+        let Program { mut builder, scope } = self.inputs("gradient");
         let kl = scope.call(&mut builder, value)[0].1;
         let moved = states::optimised(self.plans);
         let wrt: Vec<Value> = moved.iter().map(|(name, _)| scope.get(name)).collect();
@@ -178,38 +176,28 @@ impl Task<'_> {
         Ok(builder.finish(results))
     }
 
-    fn bind_divergence(&self, builder: &mut Builder) -> Scope {
-        let mut scope = Scope::default();
-        plan::bind_states(builder, self.plans, &mut scope);
-        bind_shared(builder, self.model, &mut scope);
-        bind_scalars(
-            builder,
-            &mut scope,
-            &Type::int(Shape::scalar()),
-            &[PortName::Step],
-        );
-        scope
+    /// Begins a function of the states, the shared inputs and `step`.
+    fn inputs(&self, name: &str) -> Program {
+        Program::new(name)
+            .states(self.plans)
+            .shared(self.model)
+            .integers(&[PortName::Step])
     }
 
     /// Starts a function of one draw. The parameters of this function are the states and the
     /// integers `draw` and `step`.
-    pub(super) fn start_draw(&self) -> (Builder, Scope) {
-        let mut builder = Builder::new("draw");
-        let mut scope = Scope::default();
-        plan::bind_states(&mut builder, self.plans, &mut scope);
-        bind_scalars(
-            &mut builder,
-            &mut scope,
-            &Type::int(Shape::scalar()),
-            &[PortName::Draw, PortName::Step],
-        );
-        (builder, scope)
+    pub(super) fn start_draw(&self) -> Program {
+        Program::new("draw")
+            .states(self.plans)
+            .integers(&[PortName::Draw, PortName::Step])
     }
 
     /// Builds the part of the divergence that is estimated from draws, at one draw.
     pub(super) fn divergence_per_draw(&self) -> Result<PerDraw, Fault> {
-        let (mut builder, mut scope) = self.start_draw();
-        bind_shared(&mut builder, self.model, &mut scope);
+        let Program {
+            mut builder,
+            mut scope,
+        } = self.start_draw().shared(self.model);
         let moved = states::optimised(self.plans);
         let moving: Vec<Value> = moved.iter().map(|(name, _)| scope.get(name)).collect();
         let params: Vec<Vec<Value>> = self
@@ -253,12 +241,7 @@ impl Task<'_> {
         } else {
             ""
         };
-        let all_examples = algebra.builder.int(0);
-        let coordinates = [
-            scope.get(PortName::Draw.text()),
-            all_examples,
-            scope.get(PortName::Step.text()),
-        ];
+        let coordinates = shared_coordinates(algebra.builder, scope);
         let of = |(plan, params): (&SitePlan<'_>, &Vec<Value>)| {
             let path = format!("{prefix}{}", plan.site.name);
             let carried = (plan.placement == Placement::Carried).then_some(plan.site.support);
@@ -287,7 +270,8 @@ impl Task<'_> {
                 KlChoice::Exact(format!("{}{given}", closed.because))
             }
             NeedsDraws::Point => {
-                let log_prior = estimate::log_prior(algebra, plan.prior, site.drawn, site.arguments)?;
+                let log_prior = closed::log_prior(plan.prior)?;
+                let log_prior = estimate::log_prior(algebra, &log_prior, site.drawn, site.arguments);
                 let term = algebra.builder.neg(log_prior.value);
                 estimate::add_to(algebra.builder, &mut parts.direct, term);
                 KlChoice::Point
@@ -316,7 +300,8 @@ impl Task<'_> {
     ) -> Result<KlChoice, Fault> {
         let plan = site.plan;
         algebra.detached = site.drawn.detached;
-        let form = estimate::integrand(algebra, plan.posterior, plan.prior, site.drawn, site.arguments)?;
+        let log_prior = closed::log_prior(plan.prior)?;
+        let form = estimate::integrand(algebra, plan.posterior, &log_prior, site.drawn, site.arguments)?;
         let why = if self.settings.kl.estimator == Estimator::Direct {
             "the options choose the plain mean over draws".to_owned()
         } else {
@@ -361,7 +346,7 @@ impl Task<'_> {
             return Ok(None);
         };
         algebra.detached = site.drawn.detached;
-        let form = estimate::integrand_with(
+        let form = estimate::integrand(
             algebra,
             site.plan.posterior,
             &series.polynomial,

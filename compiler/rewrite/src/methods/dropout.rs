@@ -24,7 +24,6 @@ use bnnc_graph::builder::Builder;
 use bnnc_graph::function::{Function, NodeKind, Value};
 use bnnc_graph::map::NodeImages;
 use bnnc_graph::model::Model;
-use bnnc_graph::op::OpDef;
 use bnnc_graph::ops;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
@@ -130,7 +129,7 @@ fn check(model: &Model, layers: &[Arc<str>], masked: &BTreeSet<Arc<str>>) -> Res
         };
         faults.push(diagnostics::nothing_to_drop(message).help(help));
     }
-    if faults.is_empty() { Ok(()) } else { Err(faults) }
+    diagnostics::unless(faults, ())
 }
 
 /// A product of weights with a value that depends on the example.
@@ -164,7 +163,7 @@ fn products(row: &Function, model: &Model, layers: &[Arc<str>]) -> Vec<Product> 
     );
     let mut found = Vec::new();
     for node in row.nodes.ids() {
-        if !is_application(row, node, &[&ops::contract::CONTRACT]) {
+        if !row.applies(node, &[&ops::contract::CONTRACT]) {
             continue;
         }
         let is_weights = |value: &Value| of_weights.contains(value) && !of_row.contains(value);
@@ -200,10 +199,6 @@ fn products(row: &Function, model: &Model, layers: &[Arc<str>]) -> Vec<Product> 
     found
 }
 
-fn is_application(row: &Function, value: Value, ops: &[&'static OpDef]) -> bool {
-    row.op(value).is_some_and(|op| op.is_one_of(ops))
-}
-
 /// Returns the layer of a site, such as `hidden` for `hidden.w`.
 fn layer(site: &str) -> &str {
     layer_of(site).unwrap_or(site)
@@ -225,10 +220,10 @@ fn source(row: &Function, of_row: &HashSet<Value>, value: Value) -> Value {
     ];
     // The entries of a lookup table that does not depend on the example are not dropped. The values
     // that are looked up in this table are dropped instead.
-    if is_application(row, value, &moves) && of_row.contains(&args[0]) {
+    if row.applies(value, &moves) && of_row.contains(&args[0]) {
         return source(row, of_row, args[0]);
     }
-    if is_application(row, value, &[&ops::concat::CONCAT]) {
+    if row.applies(value, &[&ops::concat::CONCAT]) {
         let sources: HashSet<Value> = args.iter().map(|arg| source(row, of_row, *arg)).collect();
         let mut sources = sources.into_iter();
         if let (Some(only), None) = (sources.next(), sources.next()) {

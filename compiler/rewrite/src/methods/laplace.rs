@@ -21,18 +21,17 @@ mod prior;
 mod products;
 mod turned;
 
-use super::plan::{self, SitePlan, state_name, state_type};
+use super::plan::{self, SitePlan};
 use super::sample;
 use super::task::Refusal;
 use crate::density::Densities;
 use crate::pass::PassContext;
 use crate::{kl, pipeline, pipelines};
 use bnnc_abi::laplace::{Likelihood, WeightBlock, Weights};
-use bnnc_base::shape::{Dim, Sizes, Symbol};
+use bnnc_base::shape::{Dim, Symbol};
 use bnnc_graph::dist::Support;
 use bnnc_graph::function::Function;
 use bnnc_graph::model::{ApproximatePosterior, Model};
-use bnnc_graph::types::Type;
 use choice::OverWeights;
 use likelihood::ZeroDerivative;
 use outputs::LaplaceParts;
@@ -165,7 +164,7 @@ pub fn approximation(
 ) -> Result<Approximation, Refusal> {
     let plans = plan::plans(densities, model, posterior, kl::KlOptions::default(), context)?;
     let all = LaplaceParts::new(densities, model, &plans)?;
-    let parameters = all.weights.iter().map(|plan| elements(plan)).sum();
+    let parameters = all.weights.iter().map(|plan| plan.elements()).sum();
     let chosen = choice::chosen(&all, over)?;
     let flat = likelihood::flat(&all, context)?;
     let noise = likelihood::noise(&all);
@@ -173,17 +172,15 @@ pub fn approximation(
         weights: chosen,
         ..all.clone()
     };
-    let smaller = match wanted.smaller {
-        true => {
-            let network = LaplaceParts {
-                weights: choice::chosen(&all, OverWeights::Network)?,
-                ..all.clone()
-            };
-            Some(smaller(densities, (&network, &parts), wanted, context)?)
-        }
-        false => None,
-    };
-    let drawn: Vec<Arc<str>> = parts.weights.iter().map(|plan| state(plan).into()).collect();
+    let mut smaller = None;
+    if wanted.smaller {
+        let network = LaplaceParts {
+            weights: choice::chosen(&all, OverWeights::Network)?,
+            ..all.clone()
+        };
+        smaller = Some(self::smaller(densities, (&network, &parts), wanted, context)?);
+    }
+    let drawn: Vec<Arc<str>> = parts.weights.iter().map(|plan| plan.state().into()).collect();
     let (mut blocks, mut factors, mut turned) = (Vec::new(), None, None);
     if wanted.factors {
         let (found, function) = kronecker::factors(&parts)?;
@@ -192,10 +189,7 @@ pub fn approximation(
     }
     let (predict, sites) = sample::at_draws(densities, model, &plans, &drawn, context)?;
     let mut lowered = |function: Derived<'_>| lowered(function, context);
-    let mut some = |wanted: bool, function: Derived<'_>| match wanted {
-        true => lowered(function).map(Some),
-        false => Ok::<_, Refusal>(None),
-    };
+    let mut some = |wanted: bool, function: Derived<'_>| wanted.then(|| lowered(function)).transpose();
     Ok(Approximation {
         weights: parts.weights.iter().map(|plan| weights(plan)).collect(),
         moved: parts.weights.iter().map(|plan| parts.moved_by(plan)).collect(),
@@ -267,7 +261,7 @@ fn smaller(
     wanted: OptionalPrograms,
     context: &mut PassContext,
 ) -> Result<SmallerPrograms, Refusal> {
-    let drawn: Vec<Arc<str>> = all.weights.iter().map(|plan| state(plan).into()).collect();
+    let drawn: Vec<Arc<str>> = all.weights.iter().map(|plan| plan.state().into()).collect();
     let (predict, sites) = sample::at_draws(densities, all.model, all.plans, &drawn, context)?;
     let mut lowered = |function: Derived<'_>| lowered(function, context);
     Ok(SmallerPrograms {
@@ -284,27 +278,11 @@ fn smaller(
     })
 }
 
-/// Returns the name of the state that holds the position of a site.
-pub(super) fn state(plan: &SitePlan<'_>) -> String {
-    let param = plan.posterior.params.first();
-    param.map(|param| state_name(plan, param)).unwrap_or_default()
-}
-
-/// Returns the type of the state that holds the position of a site.
-pub(super) fn position_type(plan: &SitePlan<'_>) -> Type {
-    let param = plan.posterior.params.first();
-    param.map_or_else(Type::scalar, |param| state_type(plan, param))
-}
-
-pub(super) fn elements(plan: &SitePlan<'_>) -> usize {
-    position_type(plan).shape.count(&Sizes::default())
-}
-
 pub(super) fn weights(plan: &SitePlan<'_>) -> Weights {
     Weights {
-        state: state(plan),
+        state: plan.state(),
         site: plan.site.name.to_string(),
-        elements: elements(plan),
+        elements: plan.elements(),
         real: plan.site.support == Support::Real,
     }
 }

@@ -9,9 +9,11 @@ mod usage;
 
 use super::mix;
 use super::plan::SitePlan;
-use super::task::{Refusal, Task, bind_data, is_of_row};
-use crate::batch::batch;
+use super::task::{Refusal, Task, is_of_row};
+use crate::batch::batch_named;
 use crate::density::{Densities, prefix_noise};
+use crate::methods::task::Program;
+use crate::methods::task::shared_coordinates;
 use crate::nodes::{self, Scope};
 use crate::pass::PassContext;
 use crate::pipeline::StageFunctions;
@@ -117,14 +119,11 @@ impl Task<'_> {
     /// Returns `(states.., data.., draw, step) -> log_likelihood`: the log-likelihood of the rows. If positions outside their axes are counted, their
     /// number `outside` is another result. The means over the rows of the step are the last results.
     pub(super) fn likelihood_per_draw(&self, likelihood: &Likelihood) -> Result<Function, Fault> {
-        let (mut builder, mut scope) = self.start_draw();
-        bind_data(&mut builder, self.model, &mut scope);
-        let all_examples = builder.int(0);
-        let coordinates = [
-            scope.get(PortName::Draw.text()),
-            all_examples,
-            scope.get(PortName::Step.text()),
-        ];
+        let Program {
+            mut builder,
+            mut scope,
+        } = self.start_draw().data(self.model);
+        let coordinates = shared_coordinates(&mut builder, &scope);
         for (plan, way) in self.plans.iter().zip(&likelihood.ways) {
             bind_site(&mut builder, &mut scope, plan, *way, coordinates)?;
         }
@@ -132,12 +131,10 @@ impl Task<'_> {
         let examples = builder.iota(rows);
         scope.set(PortName::Example.text(), examples);
         let mut over_rows = |row: &Function| {
-            let of_row = |param: &Value| {
-                let name = nodes::param_name(row, *param);
+            let of_rows = batch_named(row, rows, |name| {
                 name == PortName::Example.text() || is_of_row(self.model, name)
-            };
-            let mapped: Vec<bool> = row.params.iter().map(of_row).collect();
-            let mut terms = scope.call(&mut builder, &batch(row, &mapped, rows)).into_iter();
+            });
+            let mut terms = scope.call(&mut builder, &of_rows).into_iter();
             let sum = terms.next().map(|(_, term)| builder.reduce_sum(term, &[0]));
             let means = terms.map(|(name, value)| (name, nodes::mean_leading(&mut builder, value)));
             (sum, means.collect::<Vec<_>>())

@@ -2,7 +2,7 @@
 //! divergence is computed.
 
 use crate::constrain::{self, Scale};
-use crate::density::{Densities, SitePrior, dependences, prefix_noise};
+use crate::density::{Densities, SitePrior, prefix_noise};
 use crate::diagnostics::{self, Refusal};
 use crate::kl::closed::Closed;
 use crate::kl::{self, NeedsDraws, Placement};
@@ -11,12 +11,13 @@ use crate::pass::PassContext;
 use crate::pipelines;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::fault::Fault;
+use bnnc_base::shape::Sizes;
+use bnnc_graph::analysis::dataflow::needed_by;
 use bnnc_graph::builder::Builder;
 use bnnc_graph::dist::{Support, unconstrained};
 use bnnc_graph::function::Value;
 use bnnc_graph::model::{ApproximatePosterior, FamilyParam, Model, Site, SitePosterior};
 use bnnc_graph::types::Type;
-use std::sync::Arc;
 
 /// The plan for the approximation of one site.
 #[derive(Clone, Debug)]
@@ -37,6 +38,31 @@ pub struct SitePlan<'a> {
 }
 
 impl SitePlan<'_> {
+    /// Returns the sites that share the approximation: the members of a group, or the site itself.
+    pub fn sites(&self) -> &[Site] {
+        match &self.posterior.members[..] {
+            [] => std::slice::from_ref(self.site),
+            members => members,
+        }
+    }
+
+    /// Returns the name of the state that holds the position of a point.
+    pub fn state(&self) -> String {
+        let param = self.posterior.params.first();
+        param.map(|param| state_name(self, param)).unwrap_or_default()
+    }
+
+    /// Returns the type of the state that holds the position of a point.
+    pub fn position_type(&self) -> Type {
+        let param = self.posterior.params.first();
+        param.map_or_else(Type::scalar, |param| state_type(self, param))
+    }
+
+    /// Returns the number of elements of the position of a point.
+    pub fn elements(&self) -> usize {
+        self.position_type().shape.count(&Sizes::default())
+    }
+
     /// Returns a warning if the KL divergence is not known to be finite.
     pub fn warning(&self) -> Option<Diagnostic> {
         let why = self.doubt.as_ref()?;
@@ -65,10 +91,7 @@ pub fn plans<'a>(
             Err(fault) => return Err(fault.into()),
         }
     }
-    match faults.is_empty() {
-        true => Ok(found),
-        false => Err(Refusal::Program(faults)),
-    }
+    Ok(diagnostics::unless(faults, found)?)
 }
 
 fn plan<'a>(
@@ -95,9 +118,9 @@ fn plan<'a>(
             "give `{}` a `draw`: a function of its parameters and of `standard_normal()`",
             posterior.family.name
         );
-        return Err(Fault::Told(Box::new(
+        return Err(Fault::from(
             diagnostics::error(&diagnostics::NO_SAMPLER, message).help(help),
-        )));
+        ));
     }
     let placement = kl::placement(site, posterior)?;
     let doubt = match kl::is_point(posterior) {
@@ -118,9 +141,9 @@ fn plan<'a>(
             site.name, posterior.family.name
         );
         let help = format!("give `{}` a `log_density` or an `entropy`", posterior.family.name);
-        return Err(Fault::Told(Box::new(
+        return Err(Fault::from(
             diagnostics::error(&diagnostics::NO_DENSITY, message).help(help),
-        )));
+        ));
     }
     Ok(SitePlan {
         site,
@@ -136,16 +159,13 @@ fn plan<'a>(
 /// computed. If the family does not have a density, a constant replaces its log density.
 fn has_density(posterior: &SitePosterior) -> bool {
     let log_density = &posterior.family.log_density;
-    let value = log_density
+    let results: Vec<Value> = log_density.results.iter().map(|(_, value)| *value).collect();
+    let needed = needed_by(log_density, &results);
+    let depends = log_density
         .params
         .last()
-        .map(|param| nodes::param_name(log_density, *param));
-    let depends = |(name, _): &(Arc<str>, Value)| {
-        dependences(log_density, name)
-            .iter()
-            .any(|found| Some(&**found) == value)
-    };
-    posterior.family.entropy.is_some() || log_density.results.iter().any(depends)
+        .is_some_and(|value| needed.contains(value));
+    posterior.family.entropy.is_some() || depends
 }
 
 /// Returns the bijection between a parameter of a family and the state that holds the parameter.
@@ -173,18 +193,6 @@ pub fn state_type(plan: &SitePlan<'_>, param: &FamilyParam) -> Type {
     unconstrained(scale_of(plan, param).support(), &param.ty)
 }
 
-/// Adds one parameter for each state of the plans. Each parameter has the name of its state, and is
-/// bound to this name.
-pub fn bind_states(builder: &mut Builder, plans: &[SitePlan<'_>], scope: &mut Scope) {
-    for plan in plans {
-        for param in &plan.posterior.params {
-            let name = state_name(plan, param);
-            let value = builder.param(&name, state_type(plan, param));
-            scope.set(&name, value);
-        }
-    }
-}
-
 impl SitePlan<'_> {
     /// Returns the parameters of the family on their declared scale.
     pub fn family_params(&self, builder: &mut Builder, scope: &Scope) -> Vec<Value> {
@@ -209,11 +217,9 @@ impl SitePlan<'_> {
             }
             None => params[0],
         };
-        let value = match self.placement {
-            Placement::Inside => None,
-            Placement::Carried => constrain::constrain(builder, self.site.support, unconstrained),
-        }
-        .map_or(unconstrained, |(value, _)| value);
+        let carried = (self.placement == Placement::Carried)
+            .then(|| constrain::constrain(builder, self.site.support, unconstrained));
+        let value = carried.flatten().map_or(unconstrained, |(value, _)| value);
         builder.label(value, &self.site.name);
         value
     }

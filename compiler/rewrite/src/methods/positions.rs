@@ -8,19 +8,18 @@
 
 mod find;
 
-use super::task::{bind_data, is_of_row};
-use crate::batch::batch;
-use crate::density::{Densities, coordinates};
-use crate::nodes::{self, Scope};
+use super::task::is_of_row;
+use crate::batch::batch_named;
+use crate::density::Densities;
+use crate::methods::task::Program;
+use crate::nodes::{self};
 use crate::rule::remove_dead;
 use bnnc_abi::manifest::PositionCheck;
 use bnnc_abi::ports::PortName;
 use bnnc_base::arena::Id;
-use bnnc_base::dtype::DType;
 use bnnc_base::shape::{Dim, Symbol};
 use bnnc_graph::analysis::dataflow::needed_by;
 use bnnc_graph::analysis::ranges::ranges;
-use bnnc_graph::builder::Builder;
 use bnnc_graph::dist::range;
 use bnnc_graph::function::{Function, Value};
 use bnnc_graph::model::Model;
@@ -63,24 +62,20 @@ pub fn positions(row: &Function, model: &Model) -> Option<RowPositions> {
 /// Returns the positions in the density of one row and in the priors that depend on parameters and
 /// may lie outside their axes. Returns `None` if no such position exists.
 pub fn reached(densities: &Densities, model: &Model) -> Option<RowPositions> {
-    let mut builder = Builder::new("density");
-    let mut scope = Scope::default();
-    let sites = model.sites.iter().map(|site| (&site.name, &site.ty));
-    let data = model.shared.iter().chain(&model.inputs).chain(&model.outputs);
-    let means = model.running.iter().map(|mean| (&mean.name, &mean.ty));
-    for (name, ty) in sites
-        .chain(means)
-        .chain(data.map(|input| (&input.name, &input.ty)))
-    {
-        scope.set(name, builder.param(name, ty.clone()));
-    }
     // Dropout masks are noise, so they need the coordinates of a draw.
-    for (port, value) in PortName::COORDINATES.into_iter().zip(coordinates(&mut builder)) {
-        scope.set(port.text(), value);
-    }
+    let Program { mut builder, scope } = of_sites("density", model).integers(&PortName::COORDINATES);
     let mut results = scope.call(&mut builder, &densities.row_log_likelihood);
     results.extend(scope.call(&mut builder, &densities.log_prior));
     outside(&builder.finish(results), model, By::Parameters)
+}
+
+/// Begins a function of the sites, the running means and the data of one row.
+pub(super) fn of_sites(name: &str, model: &Model) -> Program {
+    let sites = model.sites.iter();
+    let program = sites.fold(Program::new(name), |program, site| {
+        program.param(&site.name, site.ty.clone())
+    });
+    program.row(model)
 }
 
 /// Returns `(sites.., shared.., inputs.., outputs.., draw, example, step) -> outside`. The result
@@ -88,19 +83,14 @@ pub fn reached(densities: &Densities, model: &Model) -> Option<RowPositions> {
 /// outside their axes. Returns `None` if all positions are known to lie inside their axes.
 pub fn outside_of_row(densities: &Densities, model: &Model) -> Option<Function> {
     let found = reached(densities, model)?;
-    let mut builder = Builder::new("outside");
-    let params = nodes::params_of(&mut builder, &found.function);
-    let values = builder.inline(&found.function, &params);
+    let (mut builder, _, values) = nodes::extended("outside", &found.function);
     let mut count = builder.real(0.0);
     for ((name, _), value) in found.function.results.iter().zip(values) {
         let number = PortName::Position.number(name);
         let Some(check) = number.and_then(|at| found.checks.get(at)) else {
             continue;
         };
-        let position = match builder.ty(value).dtype {
-            DType::Real => value,
-            DType::Int | DType::Bool => builder.to_real(value),
-        };
+        let position = nodes::as_real(&mut builder, value);
         let first = builder.zeros_like(position);
         let size = builder.like(check.size as f64, position);
         let (above, below) = (builder.le(first, position), builder.lt(position, size));
@@ -175,11 +165,8 @@ fn known(model: &Model) -> HashMap<&str, Interval> {
 
 /// Turns the function of one row into a function of a batch of rows.
 fn of_rows(row: &Function, model: &Model) -> Function {
-    let mut builder = Builder::new("positions");
-    let mut scope = Scope::default();
-    bind_data(&mut builder, model, &mut scope);
-    let of_row = |param: &Value| is_of_row(model, nodes::param_name(row, *param));
-    let mapped: Vec<bool> = row.params.iter().map(of_row).collect();
-    let results = scope.call(&mut builder, &batch(row, &mapped, ROWS));
+    let Program { mut builder, scope } = Program::new("positions").data(model);
+    let rows = batch_named(row, ROWS, |name| is_of_row(model, name));
+    let results = scope.call(&mut builder, &rows);
     nodes::with_params(&remove_dead(&builder.finish(results)), &HashSet::new())
 }

@@ -1,36 +1,34 @@
 //! Programs that use the posterior: draws of the sites, and predictions for rows.
 
-use super::plan::{self, SitePlan};
+use super::plan::SitePlan;
 use super::positions;
-use super::task::{bind_data, bind_scalars, is_of_row};
+use super::task::is_of_row;
 use crate::batch::batch;
-use crate::density::{Densities, coordinates};
+use crate::batch::batch_named;
+use crate::density::Densities;
 use crate::group;
+use crate::methods::task::Program;
+use crate::methods::task::number_rows;
+use crate::methods::task::shared_coordinates;
 use crate::nodes::{self, Scope};
 use bnnc_abi::ports::PortName;
-use bnnc_base::dtype::DType;
-use bnnc_base::shape::{Dim, Shape, Symbol};
+use bnnc_base::shape::{Dim, Symbol};
 use bnnc_graph::builder::Builder;
 use bnnc_graph::function::{Function, Value};
 use bnnc_graph::model::Model;
-use bnnc_graph::types::Type;
 use std::sync::Arc;
 
-const ROWS: Dim = Dim::Symbol(Symbol::Batch);
 const DRAWS: Dim = Dim::Symbol(Symbol::Draws);
 
 /// Returns `(states.., draw0, step) -> one [draws, ..] per site`. The draws lie on the declared
 /// scale.
 pub fn sites(plans: &[SitePlan<'_>]) -> Function {
-    let mut builder = Builder::new("site_draws");
-    let mut scope = Scope::default();
-    plan::bind_states(&mut builder, plans, &mut scope);
-    bind_scalars(
-        &mut builder,
-        &mut scope,
-        &Type::int(Shape::scalar()),
-        &[PortName::Draw, PortName::Step],
-    );
+    let Program {
+        mut builder,
+        mut scope,
+    } = Program::new("site_draws")
+        .states(plans)
+        .integers(&[PortName::Draw, PortName::Step]);
     draw_sites(&mut builder, plans, &mut scope);
     let mut results = Vec::new();
     for plan in plans {
@@ -81,51 +79,27 @@ pub fn per_draw(
     plans: &[SitePlan<'_>],
     bind: &dyn Fn(&mut Builder, &mut Scope),
 ) -> Function {
-    let mut builder = Builder::new("predict_draw");
-    let mut scope = Scope::default();
-    plan::bind_states(&mut builder, plans, &mut scope);
-    bind_data(&mut builder, model, &mut scope);
-    bind_scalars(
-        &mut builder,
-        &mut scope,
-        &Type::int(Shape::scalar()),
-        &[PortName::Draw, PortName::FirstRow, PortName::Step],
-    );
+    let Program {
+        mut builder,
+        mut scope,
+    } = Program::new("predict_draw").states(plans).data(model).integers(&[
+        PortName::Draw,
+        PortName::FirstRow,
+        PortName::Step,
+    ]);
     bind(&mut builder, &mut scope);
-    let rows = builder.iota(ROWS);
-    let first = builder.broadcast_leading(scope.get(PortName::FirstRow.text()), ROWS);
-    let rows = builder.add(first, rows);
-    scope.set(PortName::Example.text(), rows);
-    let row = row(densities, model);
-    let of_row = |param: &Value| {
-        let name = nodes::param_name(&row, *param);
+    number_rows(&mut builder, &mut scope);
+    let rows = batch_named(&row(densities, model), Dim::Symbol(Symbol::Batch), |name| {
         name == PortName::Example.text() || is_of_row(model, name)
-    };
-    let mapped: Vec<bool> = row.params.iter().map(of_row).collect();
-    let results = scope.call(&mut builder, &batch(&row, &mapped, ROWS));
+    });
+    let results = scope.call(&mut builder, &rows);
     builder.finish(results)
 }
 
 /// Returns the log-likelihood, the predictive quantities and the checked positions of one row, for
 /// one draw of the sites.
 fn row(densities: &Densities, model: &Model) -> Function {
-    let mut builder = Builder::new("row");
-    let mut scope = Scope::default();
-    for input in model.sites.iter().map(|site| (&site.name, &site.ty)) {
-        scope.set(input.0, builder.param(input.0, input.1.clone()));
-    }
-    for mean in &model.running {
-        scope.set(&mean.name, builder.param(&mean.name, mean.ty.clone()));
-    }
-    for input in model.shared.iter().chain(&model.inputs).chain(&model.outputs) {
-        scope.set(&input.name, builder.param(&input.name, input.ty.clone()));
-    }
-    let [draw, example, step] = coordinates(&mut builder);
-    scope.extend([
-        (PortName::Draw.into(), draw),
-        (PortName::Example.into(), example),
-        (PortName::Step.into(), step),
-    ]);
+    let Program { mut builder, scope } = positions::of_sites("row", model).integers(&PortName::COORDINATES);
     let mut results: Vec<(Arc<str>, Value)> = scope.call(&mut builder, &densities.row_log_likelihood);
     for said in &densities.predictions {
         results.extend(scope.call(&mut builder, &said.function));
@@ -134,20 +108,13 @@ fn row(densities: &Densities, model: &Model) -> Function {
         results.extend(scope.call(&mut builder, &reached.function));
     }
     for (_, value) in &mut results {
-        if builder.ty(*value).dtype != DType::Real {
-            *value = builder.to_real(*value);
-        }
+        *value = nodes::as_real(&mut builder, *value);
     }
     builder.finish(results)
 }
 
 fn draw_sites(builder: &mut Builder, plans: &[SitePlan<'_>], scope: &mut Scope) {
-    let all_examples = builder.int(0);
-    let coordinates = [
-        scope.get(PortName::Draw.text()),
-        all_examples,
-        scope.get(PortName::Step.text()),
-    ];
+    let coordinates = shared_coordinates(builder, scope);
     for plan in plans {
         let drawn = plan.draw(builder, scope, coordinates);
         scope.set(&plan.site.name, drawn);
@@ -157,11 +124,9 @@ fn draw_sites(builder: &mut Builder, plans: &[SitePlan<'_>], scope: &mut Scope) 
 /// Turns a function of one draw into a function of all draws. The first draw is `draw0`. The
 /// parameters in `drawn` have a separate value for each draw.
 pub fn over_draws(name: &str, per_draw: &Function, drawn: &[Arc<str>]) -> Function {
-    let of_draw = |param: &Value| {
-        let param = nodes::param_name(per_draw, *param);
+    let mapped = nodes::named_params(per_draw, |param| {
         param == PortName::Draw.text() || drawn.iter().any(|name| **name == *param)
-    };
-    let mapped: Vec<bool> = per_draw.params.iter().map(of_draw).collect();
+    });
     let batched = batch(per_draw, &mapped, DRAWS);
     let mut builder = Builder::new(name);
     let mut args = Vec::new();

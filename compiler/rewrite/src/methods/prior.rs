@@ -7,8 +7,8 @@ use super::predict::{over_draws, per_draw};
 use crate::batch::batch;
 use crate::density::{Densities, SitePrior, prefix_noise};
 use crate::diagnostics::{NoPriorDraws, Undrawable};
+use crate::methods::task::shared_coordinates;
 use crate::nodes::Scope;
-use bnnc_abi::ports::PortName;
 use bnnc_base::shape::{Dim, Shape, Sizes};
 use bnnc_graph::builder::Builder;
 use bnnc_graph::dist::{self, MeasureKind, Support};
@@ -53,12 +53,7 @@ pub fn predict(
         drawable(prior, origin)?;
     }
     let bind = |builder: &mut Builder, scope: &mut Scope| {
-        let all_examples = builder.int(0);
-        let coordinates = [
-            scope.get(PortName::Draw.text()),
-            all_examples,
-            scope.get(PortName::Step.text()),
-        ];
+        let coordinates = shared_coordinates(builder, scope);
         for ((site, prior), origin) in model.sites.iter().zip(&densities.priors).zip(&origins) {
             let value = match origin {
                 ValueOrigin::Given => builder.param(&site.name, site.ty.clone()),

@@ -9,13 +9,15 @@ pub mod hoist;
 mod jumps;
 pub mod noncentre;
 
-use super::plan::{self, SitePlan, state_name, state_type};
-use super::task::{Refusal, bind_data, gradient_nodes, is_of_row};
+use super::plan::{self, SitePlan};
+use super::task::{Refusal, gradient_nodes, is_of_row};
 use super::{plausible, predict, states};
-use crate::batch::batch;
+use crate::batch::batch_named;
 use crate::constrain;
 use crate::density::Densities;
+use crate::diagnostics;
 use crate::differentiate::differentiate;
+use crate::methods::task::Program;
 use crate::nodes::{self, Scope};
 use crate::pass::PassContext;
 use crate::{kl, pipeline, pipelines};
@@ -236,7 +238,7 @@ fn check(plans: &[SitePlan<'_>], noncentred: &[Arc<str>]) -> Result<(), Vec<Diag
         }
     };
     let faults: Vec<Diagnostic> = noncentred.iter().filter_map(refusal).collect();
-    if faults.is_empty() { Ok(()) } else { Err(faults) }
+    diagnostics::unless(faults, ())
 }
 
 /// Returns whether a site has a non-centred parameterisation and its prior has a scale that depends
@@ -257,10 +259,34 @@ fn is_centred(plan: &SitePlan<'_>, plans: &[SitePlan<'_>]) -> bool {
 }
 
 pub(super) fn moves(plan: &SitePlan<'_>) -> bool {
-    let starts = plan.posterior.params.iter().map(|param| &param.start);
-    starts
-        .into_iter()
-        .any(|start| matches!(start, FamilyStart::Optimise(_)))
+    let mut params = plan.posterior.params.iter();
+    params.any(|param| matches!(param.start, FamilyStart::Optimise(_)))
+}
+
+/// Binds the name of every site to its value in the support. The sites in `noncentred` use the
+/// non-centred parameterisation. Returns the log determinant of the Jacobian of each site. `scope`
+/// holds the states and the shared inputs.
+pub(super) fn bind_sites(
+    builder: &mut Builder,
+    plans: &[SitePlan<'_>],
+    noncentred: &[Arc<str>],
+    scope: &mut Scope,
+) -> Vec<Value> {
+    let mut jacobians = Vec::new();
+    for plan in plans {
+        let position = scope.get(&plan.state());
+        let carried = match noncentred.contains(&plan.site.name) {
+            true => noncentre::value(builder, plan.prior, scope, position),
+            false => constrain::constrain(builder, plan.site.support, position),
+        };
+        let Some((value, jacobian)) = carried else {
+            unreachable!("the plans refuse sites that no position stands for")
+        };
+        builder.label(value, &plan.site.name);
+        scope.set(&plan.site.name, value);
+        jacobians.push(jacobian);
+    }
+    jacobians
 }
 
 /// Returns the function `(states.., data.., scale) -> log_density`, built from the results of [`Task::rows`].
@@ -292,24 +318,10 @@ impl Task<'_> {
     /// Binds every site to its value. Returns the log determinants of the Jacobians for the moving
     /// sites. `scope` holds the states and the shared inputs.
     fn bind_sites(&self, builder: &mut Builder, scope: &mut Scope) -> Vec<Value> {
-        let mut jacobians = Vec::new();
-        for plan in self.plans {
-            let position = plan.posterior.params.first().map(|param| state_name(plan, param));
-            let position = scope.get(&position.unwrap_or_default());
-            let carried = match self.is_noncentred(plan) {
-                true => noncentre::value(builder, plan.prior, scope, position),
-                false => constrain::constrain(builder, plan.site.support, position),
-            };
-            let Some((value, log_jacobian)) = carried else {
-                unreachable!("the plans refuse sites that no position stands for")
-            };
-            builder.label(value, &plan.site.name);
-            scope.set(&plan.site.name, value);
-            if moves(plan) {
-                jacobians.push(log_jacobian);
-            }
-        }
-        jacobians
+        let jacobians = bind_sites(builder, self.plans, self.noncentred, scope);
+        let pairs = self.plans.iter().zip(jacobians);
+        let moving = pairs.filter(|(plan, _)| moves(plan));
+        moving.map(|(_, jacobian)| jacobian).collect()
     }
 
     /// Returns two functions. The first computes the hoisted values; it is `None` if no value is
@@ -333,10 +345,10 @@ impl Task<'_> {
 
     /// Returns `(states.., data..) -> log_prior, log_likelihood`.
     fn rows(&self) -> Function {
-        let mut builder = Builder::new("rows");
-        let mut scope = Scope::default();
-        plan::bind_states(&mut builder, self.plans, &mut scope);
-        bind_data(&mut builder, self.model, &mut scope);
+        let Program {
+            mut builder,
+            mut scope,
+        } = Program::new("rows").states(self.plans).data(self.model);
         let prior = self.prior(&mut builder, &mut scope);
         let terms = self.terms(&mut builder, &scope);
         builder.finish(vec![
@@ -358,17 +370,16 @@ impl Task<'_> {
     /// Returns the log-likelihood of each row.
     fn terms(&self, builder: &mut Builder, scope: &Scope) -> Value {
         let row = &self.densities.row_log_likelihood;
-        let of_row = |param: &Value| is_of_row(self.model, nodes::param_name(row, *param));
-        let mapped: Vec<bool> = row.params.iter().map(of_row).collect();
-        let rows = Dim::Symbol(Symbol::Batch);
-        scope.call(builder, &batch(row, &mapped, rows))[0].1
+        let rows = batch_named(row, Dim::Symbol(Symbol::Batch), |name| {
+            is_of_row(self.model, name)
+        });
+        scope.call(builder, &rows)[0].1
     }
 
     /// Returns the log density and `STATE/gradient` for each moving state.
     fn with_gradient(&self, density: &Function) -> Result<Function, Fault> {
-        let mut builder = Builder::new("density");
-        let params = nodes::params_of(&mut builder, density);
-        let value = builder.inline(density, &params)[0];
+        let (mut builder, params, values) = nodes::extended("density", density);
+        let value = values[0];
         let moved = states::optimised(self.plans);
         // If the density does not depend on a state, the function does not have a parameter for
         // this state. The gradient of this state is zero.
@@ -405,10 +416,10 @@ impl Task<'_> {
     }
 
     fn sites(&self, drawn: &[Arc<str>]) -> Function {
-        let mut builder = Builder::new("site_draws");
-        let mut scope = Scope::default();
-        plan::bind_states(&mut builder, self.plans, &mut scope);
-        super::task::bind_shared(&mut builder, self.model, &mut scope);
+        let Program {
+            mut builder,
+            mut scope,
+        } = Program::new("site_draws").states(self.plans).shared(self.model);
         self.bind_sites(&mut builder, &mut scope);
         let sites = self.plans.iter().map(|plan| &plan.site.name);
         let mut results: Vec<_> = sites.map(|site| (site.clone(), scope.get(site))).collect();
@@ -420,28 +431,20 @@ impl Task<'_> {
     fn reports(&self) -> Vec<SiteReport> {
         let derived = &self.densities.derived;
         let computed = |(name, value): &(Arc<str>, Value)| SiteReport {
-            name: name.to_string(),
-            shape: derived.ty(*value).shape.clone(),
-            family: "derived".to_owned(),
-            is_fixed: false,
-            is_point: false,
-            has_deviation: false,
-            is_factorised: false,
             kl: "computed from the parameters".to_owned(),
-            likelihood: String::new(),
-            prior: PriorReport::of(Support::Real),
+            ..report(
+                name,
+                &derived.ty(*value).shape,
+                "derived",
+                PriorReport::of(Support::Real),
+            )
         };
         let sites = self.plans.iter().map(|plan| self.report(plan));
         sites.chain(derived.results.iter().map(computed)).collect()
     }
 
     fn report(&self, plan: &SitePlan<'_>) -> SiteReport {
-        let shape = plan
-            .posterior
-            .params
-            .first()
-            .map(|param| state_type(plan, param).shape)
-            .unwrap_or_else(Shape::scalar);
+        let shape = plan.position_type().shape;
         let scale = match plan.site.support {
             _ if self.is_noncentred(plan) => "in its non-centred parameterisation",
             Support::Real | Support::Integers(_) => "untransformed",
@@ -455,17 +458,27 @@ impl Task<'_> {
             true => ("fixed", "keeps its value".to_owned()),
             false => ("sampled", format!("{scale}, {shape}")),
         };
+        let prior = plausible::report(plan.site, plan.prior);
         SiteReport {
-            name: plan.site.name.to_string(),
-            shape: plan.site.ty.shape.clone(),
-            family: family.to_owned(),
             is_fixed,
-            is_point: false,
-            has_deviation: false,
-            is_factorised: false,
             kl: sentence,
-            likelihood: String::new(),
-            prior: plausible::report(plan.site, plan.prior),
+            ..report(&plan.site.name, &plan.site.ty.shape, family, prior)
         }
+    }
+}
+
+/// Returns the report on a quantity whose values are draws.
+fn report(name: &str, shape: &Shape, family: &str, prior: PriorReport) -> SiteReport {
+    SiteReport {
+        name: name.to_owned(),
+        shape: shape.clone(),
+        family: family.to_owned(),
+        is_fixed: false,
+        is_point: false,
+        has_deviation: false,
+        is_factorised: false,
+        kl: String::new(),
+        likelihood: String::new(),
+        prior,
     }
 }

@@ -217,11 +217,7 @@ pub fn reports(
         let is_factorised = is_factorised(&plan.posterior.family)?;
         let members = &plan.posterior.members;
         let names: Vec<String> = members.iter().map(|site| format!("`{}`", site.name)).collect();
-        let sites = if members.is_empty() {
-            std::slice::from_ref(plan.site)
-        } else {
-            members
-        };
+
         let together = match members.is_empty() {
             true => String::new(),
             false => format!("; one family and one divergence for {}", names.join(", ")),
@@ -242,7 +238,7 @@ pub fn reports(
                 false => PriorReport::of(site.support),
             },
         };
-        Ok(sites.iter().map(report).collect::<Vec<_>>())
+        plan.sites().iter().map(report).collect::<Vec<_>>()
     };
     let reports: Vec<Vec<SiteReport>> = plans.iter().enumerate().map(of).collect::<Result<_, Fault>>()?;
     Ok(reports.concat())

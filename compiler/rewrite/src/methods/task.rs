@@ -5,10 +5,13 @@ use super::plan::SitePlan;
 use super::states;
 pub use crate::diagnostics::Refusal;
 use crate::kl;
+use crate::methods::plan::state_name;
+use crate::methods::plan::state_type;
 use crate::nodes::Scope;
 use bnnc_abi::ports::PortName;
 use bnnc_base::arena::Id;
 use bnnc_base::dtype::DType;
+use bnnc_base::shape::Shape;
 use bnnc_base::shape::{Dim, Symbol};
 use bnnc_graph::builder::Builder;
 use bnnc_graph::function::{Function, Value};
@@ -57,10 +60,8 @@ pub(super) struct Task<'a> {
 /// Returns the number of nodes in the loss that a gradient flows through on its way to an optimised
 /// parameter.
 pub(super) fn gradient_nodes(loss: &Function, plans: &[SitePlan<'_>]) -> usize {
-    let moved: Vec<Value> = states::optimised(plans)
-        .iter()
-        .filter_map(|(name, _)| loss.param(name))
-        .collect();
+    let moved = states::optimised(plans);
+    let moved: Vec<Value> = moved.iter().filter_map(|(name, _)| loss.param(name)).collect();
     let flows = |value: Value| {
         let passes = |op: bnnc_graph::op::Op| !matches!(op.vjp, Vjp::Zero(_));
         loss.ty(value).dtype == DType::Real && loss.op(value).is_some_and(passes)
@@ -85,39 +86,95 @@ pub(super) fn gradient_nodes(loss: &Function, plans: &[SitePlan<'_>]) -> usize {
 
 /// Returns whether a parameter of a row function has a separate value for each example.
 pub(super) fn is_of_row(model: &Model, name: &str) -> bool {
-    model
-        .inputs
-        .iter()
-        .chain(&model.outputs)
-        .any(|input| &*input.name == name)
+    let mut inputs = model.inputs.iter().chain(&model.outputs);
+    inputs.any(|input| *input.name == *name)
 }
 
-/// Adds the shared inputs and the stored running means as parameters.
-pub(super) fn bind_shared(builder: &mut Builder, model: &Model, scope: &mut Scope) {
-    for mean in &model.running {
-        let value = builder.param(&mean.name, mean.ty.clone());
-        scope.set(&mean.name, value);
+/// A function under construction, with the values of its parameters by name.
+pub(super) struct Program {
+    pub(super) builder: Builder,
+    pub(super) scope: Scope,
+}
+
+impl Program {
+    /// Begins a function without parameters.
+    pub(super) fn new(name: &str) -> Program {
+        Program {
+            builder: Builder::new(name),
+            scope: Scope::default(),
+        }
     }
-    for input in &model.shared {
-        let value = builder.param(&input.name, input.ty.clone());
-        scope.set(&input.name, value);
+
+    /// Adds a parameter.
+    pub(super) fn param(mut self, name: &str, ty: Type) -> Program {
+        self.scope.param(&mut self.builder, name, ty);
+        self
+    }
+
+    /// Adds one parameter for each state of the plans, under the name of the state.
+    pub(super) fn states(self, plans: &[SitePlan<'_>]) -> Program {
+        let all = plans
+            .iter()
+            .flat_map(|plan| plan.posterior.params.iter().map(move |param| (plan, param)));
+        all.fold(self, |program, (plan, param)| {
+            program.param(&state_name(plan, param), state_type(plan, param))
+        })
+    }
+
+    /// Adds the stored running means and the shared inputs as parameters.
+    pub(super) fn shared(self, model: &Model) -> Program {
+        let means = model.running.iter().map(|mean| (&mean.name, &mean.ty));
+        let inputs = model.shared.iter().map(|input| (&input.name, &input.ty));
+        let params = means.chain(inputs);
+        params.fold(self, |program, (name, ty)| program.param(name, ty.clone()))
+    }
+
+    /// Adds the running means and the data as parameters. Shared inputs keep their shapes; inputs
+    /// and outputs get an axis of examples.
+    pub(super) fn data(self, model: &Model) -> Program {
+        let inputs = model.inputs.iter().chain(&model.outputs);
+        inputs.fold(self.shared(model), |program, input| {
+            let shape = input.ty.shape.prepend(Dim::Symbol(Symbol::Batch));
+            program.param(&input.name, input.ty.with_shape(shape))
+        })
+    }
+
+    /// Adds the running means, the shared inputs, and the inputs and outputs of one row as
+    /// parameters.
+    pub(super) fn row(self, model: &Model) -> Program {
+        let inputs = model.inputs.iter().chain(&model.outputs);
+        inputs.fold(self.shared(model), |program, input| {
+            program.param(&input.name, input.ty.clone())
+        })
+    }
+
+    /// Adds integer scalars as parameters.
+    pub(super) fn integers(self, ports: &[PortName]) -> Program {
+        let ty = Type::int(Shape::scalar());
+        ports
+            .iter()
+            .fold(self, |program, port| program.param(port.text(), ty.clone()))
+    }
+
+    /// Adds real scalars as parameters.
+    pub(super) fn reals(self, ports: &[PortName]) -> Program {
+        ports
+            .iter()
+            .fold(self, |program, port| program.param(port.text(), Type::scalar()))
     }
 }
 
-/// Adds the data as parameters. Shared inputs keep their shapes; inputs and outputs get an axis of examples.
-pub(super) fn bind_data(builder: &mut Builder, model: &Model, scope: &mut Scope) {
-    bind_shared(builder, model, scope);
-    for input in model.inputs.iter().chain(&model.outputs) {
-        let shape = input.ty.shape.prepend(Dim::Symbol(Symbol::Batch));
-        let value = builder.param(&input.name, input.ty.with_shape(shape));
-        scope.set(&input.name, value);
-    }
+/// Returns the coordinates `(draw, example, step)` of noise that all examples share.
+pub(super) fn shared_coordinates(builder: &mut Builder, scope: &Scope) -> [Value; 3] {
+    let all_examples = builder.int(0);
+    let [draw, step] = [PortName::Draw, PortName::Step].map(|port| scope.get(port.text()));
+    [draw, all_examples, step]
 }
 
-/// Adds scalar parameters.
-pub(super) fn bind_scalars(builder: &mut Builder, scope: &mut Scope, ty: &Type, ports: &[PortName]) {
-    for port in ports {
-        let value = builder.param(port.text(), ty.clone());
-        scope.set(port.text(), value);
-    }
+/// Binds `example` to the number of each row of a batch. The first row has the number `row0`.
+pub(super) fn number_rows(builder: &mut Builder, scope: &mut Scope) {
+    let rows = Dim::Symbol(Symbol::Batch);
+    let offsets = builder.iota(rows);
+    let first = builder.broadcast_leading(scope.get(PortName::FirstRow.text()), rows);
+    scope.set(PortName::Example.text(), builder.add(first, offsets));
 }

@@ -14,10 +14,11 @@ use super::plan::{self, SitePlan};
 use super::positions;
 use super::predict;
 use super::states;
-use super::task::{Refusal, Task, TrainingSettings, bind_data, bind_scalars, gradient_nodes};
+use super::task::{Refusal, Task, TrainingSettings, gradient_nodes};
 use crate::batch::inline_batched;
 use crate::density::Densities;
 use crate::differentiate::differentiate;
+use crate::methods::task::Program;
 use crate::nodes::{self, Scope};
 use crate::pass::PassContext;
 use crate::rule::remove_dead;
@@ -162,22 +163,14 @@ impl Task<'_> {
     /// `divergence`. If positions are counted, the number of positions outside their axes is a result, `outside`. The means over the rows of the step
     /// are the last results.
     fn loss(&self, likelihood: &Likelihood, divergence: &PerDraw) -> Result<Function, Fault> {
-        let mut builder = Builder::new("loss");
-        let mut scope = Scope::default();
-        plan::bind_states(&mut builder, self.plans, &mut scope);
-        bind_data(&mut builder, self.model, &mut scope);
-        bind_scalars(
-            &mut builder,
-            &mut scope,
-            &Type::int(Shape::scalar()),
-            &[PortName::Step],
-        );
-        bind_scalars(
-            &mut builder,
-            &mut scope,
-            &Type::scalar(),
-            &[PortName::Scale, PortName::KlWeight],
-        );
+        let Program {
+            mut builder,
+            mut scope,
+        } = Program::new("loss")
+            .states(self.plans)
+            .data(self.model)
+            .integers(&[PortName::Step])
+            .reals(&[PortName::Scale, PortName::KlWeight]);
         let per_draw = self.likelihood_per_draw(likelihood)?;
         let samples = self.settings.samples;
         let terms = self.mean_over(&mut builder, &per_draw, &mut scope, Symbol::Draws, samples);
@@ -212,12 +205,13 @@ impl Task<'_> {
         per_draw
             .results
             .retain(|(name, _)| names.iter().any(|own| **own == **name));
-        let mut builder = Builder::new("means");
-        let mut scope = Scope::default();
-        plan::bind_states(&mut builder, self.plans, &mut scope);
-        bind_data(&mut builder, self.model, &mut scope);
-        let step = Type::int(Shape::scalar());
-        bind_scalars(&mut builder, &mut scope, &step, &[PortName::Step]);
+        let Program {
+            mut builder,
+            mut scope,
+        } = Program::new("means")
+            .states(self.plans)
+            .data(self.model)
+            .integers(&[PortName::Step]);
         let samples = self.settings.samples;
         let results = self.mean_over(&mut builder, &per_draw, &mut scope, Symbol::Draws, samples);
         let means = remove_dead(&builder.finish(results));
@@ -228,10 +222,7 @@ impl Task<'_> {
     fn less_jacobians(&self, builder: &mut Builder, scope: &Scope, mut divergence: Value) -> Value {
         let moved = states::optimised(self.plans);
         for plan in self.plans.iter().filter(|plan| kl::is_point(plan.posterior)) {
-            let param = plan.posterior.params.first();
-            let state = param
-                .map(|param| plan::state_name(plan, param))
-                .unwrap_or_default();
+            let state = plan.state();
             if !moved.iter().any(|(name, _)| **name == *state) {
                 continue;
             }
@@ -260,37 +251,21 @@ impl Task<'_> {
         let dim = Dim::Symbol(symbol);
         let draws = builder.iota(dim);
         scope.set(PortName::Draw.text(), draws);
-        let is_draw = |param: &Value| nodes::param_name(per_draw, *param) == PortName::Draw.text();
-        let mapped: Vec<bool> = per_draw.params.iter().map(is_draw).collect();
+        let mapped = nodes::named_params(per_draw, |name| name == PortName::Draw.text());
         let results = inline_batched(builder, per_draw, &scope.arguments(per_draw), &mapped, dim);
-        let means: Vec<Value> = results
-            .into_iter()
-            .map(|(value, is_mapped)| {
-                if is_mapped {
-                    nodes::mean_leading(builder, value)
-                } else {
-                    value
-                }
-            })
-            .collect();
+        let means: Vec<Value> = results.into_iter().map(|result| result.mean(builder)).collect();
         nodes::named(per_draw, &means)
     }
 
     /// Returns `(states.., data.., step, scale, kl_weight) -> loss, STATE/gradient..`, with a gradient for every optimised state.
     fn gradient(&self, loss: &Function) -> Result<Function, Fault> {
-        let mut builder = Builder::new("gradient");
-        let params = nodes::params_of(&mut builder, loss);
-        let value = builder.inline(loss, &params)[0];
+        let (mut builder, _, values) = nodes::extended("gradient", loss);
+        let value = values[0];
         let moved = states::optimised(self.plans);
-        let of_name = |name: &str| {
-            let mut pairs = loss.params.iter().zip(&params);
-            let found = pairs.find(|(param, _)| nodes::param_name(loss, **param) == name);
-            found.map(|(_, value)| *value)
-        };
         // If a state is not a parameter of the loss, the results do not contain a gradient for it.
         let moved: Vec<(Arc<str>, Value)> = moved
             .into_iter()
-            .filter_map(|(name, _)| Some((name.clone(), of_name(&name)?)))
+            .filter_map(|(name, _)| Some((name.clone(), builder.function().param(&name)?)))
             .collect();
         let wrt: Vec<Value> = moved.iter().map(|(_, value)| *value).collect();
         let gradients = differentiate(&mut builder, value, &wrt)?;
@@ -304,47 +279,28 @@ impl Task<'_> {
 
     /// Returns the loss, the update of every optimised state and of every running mean and, if positions are counted, the number `outside`.
     fn step(&self, loss: &Function) -> Result<Function, Fault> {
-        let mut builder = Builder::new("train");
-        let mut scope = Scope::default();
-        plan::bind_states(&mut builder, self.plans, &mut scope);
         let moved = states::optimised(self.plans);
         let optimiser = self.settings.optimiser;
+        let mut program = Program::new("train").states(self.plans);
         for (name, shape) in &moved {
-            for (state, _) in &optimiser.states {
-                let name = format!("{name}/{state}");
-                let value = builder.param(&name, Type::real(shape.clone()));
-                scope.set(&name, value);
-            }
-            if self.settings.online {
-                for name in states::tuned(name) {
-                    let value = builder.param(&name, Type::real(shape.clone()));
-                    scope.set(&name, value);
-                }
+            let own = optimiser
+                .states
+                .iter()
+                .map(|(state, _)| format!("{name}/{state}"));
+            let tuned = self.settings.online.then(|| states::tuned(name));
+            for name in own.chain(tuned.into_iter().flatten()) {
+                program = program.param(&name, Type::real(shape.clone()));
             }
         }
-        bind_data(&mut builder, self.model, &mut scope);
-        bind_scalars(
-            &mut builder,
-            &mut scope,
-            &Type::int(Shape::scalar()),
-            &[PortName::Iteration, PortName::Step],
-        );
-        bind_scalars(
-            &mut builder,
-            &mut scope,
-            &Type::scalar(),
-            &[PortName::Rate, PortName::Scale, PortName::KlWeight],
-        );
+        let Program { mut builder, scope } = program
+            .data(self.model)
+            .integers(&[PortName::Iteration, PortName::Step])
+            .reals(&[PortName::Rate, PortName::Scale, PortName::KlWeight]);
         let terms = scope.call(&mut builder, loss);
         let value = terms[0].1;
         let wrt: Vec<Value> = moved.iter().map(|(name, _)| scope.get(name)).collect();
         let mut gradients = differentiate(&mut builder, value, &wrt)?;
-        let of_name = |name: &str| {
-            terms
-                .iter()
-                .find(|(known, _)| **known == *name)
-                .map(|(_, value)| *value)
-        };
+        let of_name = |name: &str| nodes::find(&terms, name);
         if let Some(divergence) = of_name(PortName::Divergence.text()) {
             let of_prior = differentiate(&mut builder, divergence, &wrt)?;
             let names = moved.iter().map(|(name, _)| name);

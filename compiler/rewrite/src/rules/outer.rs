@@ -8,6 +8,7 @@
 
 mod product;
 
+use crate::nodes;
 use crate::nodes::{application, constant_of, operand};
 use crate::rule::{PendingNode, Rule, computed};
 use crate::rules::broadcast::repetition;
@@ -318,10 +319,7 @@ pub fn put_together(
     for term in terms {
         let term = term.clone().repeated(sizes.letters(), sizes)?;
         let value = contracted(builder, &term, result, sizes)?;
-        sum = Some(match sum {
-            Some(before) => builder.add(before, value),
-            None => value,
-        });
+        sum = nodes::sum(builder, sum, Some(value));
     }
     sum
 }

@@ -32,10 +32,9 @@ impl Split {
             let (Some((at, observation)), None) = (of_it.next(), of_it.next()) else {
                 return None;
             };
-            let value = *value;
             Some(Whole {
                 name,
-                value,
+                value: *value,
                 at,
                 observation,
             })

@@ -1,10 +1,10 @@
 //! The tails of a family and of a prior, as numbers for each element. The declarations of these
 //! tails are in [`bnnc_graph::dist::Reach`].
 
-use crate::kl::closed::bounds;
 use crate::kl::start::along;
 use bnnc_base::shape::Sizes;
 use bnnc_graph::analysis::dataflow::needed_by;
+use bnnc_graph::dist::range;
 use bnnc_graph::dist::{self, Instance, Reach, Support};
 use bnnc_graph::eval::evaluate;
 use bnnc_graph::function::{Function, Value};
@@ -121,7 +121,7 @@ pub fn elements(instance: &Instance, values: &[Option<Known>]) -> Vec<Vec<Suppor
         numbers.at.iter().chain(tails).map(Vec::len).collect::<Vec<_>>()
     });
     let count = lengths.max().unwrap_or(1);
-    let inside = bounds(instance.support);
+    let inside = range(instance.support);
     let of_element = |element: usize| {
         numbers
             .iter()
@@ -132,7 +132,7 @@ pub fn elements(instance: &Instance, values: &[Option<Known>]) -> Vec<Vec<Suppor
 }
 
 fn of_reach(reach: &Reach, values: &[Option<Known>]) -> Numbers {
-    let own = bounds(reach.support);
+    let own = range(reach.support);
     let of = |function: &Function| numbers(function, values);
     let at = |end: &dist::DeclaredEnd, own: f64| end.at.as_deref().map_or_else(|| vec![own], of);
     let tail = |end: &dist::DeclaredEnd| {

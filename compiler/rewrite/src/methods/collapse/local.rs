@@ -1,11 +1,14 @@
 //! The program that computes the location of each row, and its derivatives with respect to the
 //! collapsed weights.
 
-use super::super::laplace::outputs::{LaplaceParts, bind_row};
+use super::super::laplace::outputs::LaplaceParts;
 use super::super::task::{Refusal, is_of_row};
 use super::{KinkedFunction, Observed, columns};
-use crate::batch::{batch, inline_batched};
+use crate::batch::batch_named;
+use crate::batch::inline_batched;
 use crate::differentiate::pull_back;
+use crate::methods::laplace::outputs::of_row;
+use crate::methods::task::Program;
 use crate::nodes::{self, Scope};
 use crate::rule;
 use bnnc_abi::ports::PortName;
@@ -31,12 +34,9 @@ pub fn local(
     found: &KinkedFunction,
 ) -> Result<Function, Refusal> {
     let row = row(parts, observed, found)?;
-    let of_row = |param: &Value| {
-        let name = nodes::param_name(&row, *param);
+    Ok(batch_named(&row, ROWS, |name| {
         name == PortName::Moves.text() || is_of_row(parts.model, name)
-    };
-    let mapped: Vec<bool> = row.params.iter().map(of_row).collect();
-    Ok(batch(&row, &mapped, ROWS))
+    }))
 }
 
 /// Returns a copy of the program of [`local`] without slopes and kinks.
@@ -52,63 +52,47 @@ pub fn plain(local: &Function) -> Function {
 /// Returns the program of [`local`] for a single row.
 fn row(parts: &LaplaceParts<'_>, observed: &Observed<'_>, found: &KinkedFunction) -> Result<Function, Fault> {
     let slopes = slopes(parts, found)?;
-    let mut builder = Builder::new("local");
-    let mut scope = Scope::default();
-    bind_row(&mut builder, parts.model, parts.plans, &mut scope);
+    let Program {
+        mut builder,
+        mut scope,
+    } = of_row("local", parts.model, parts.plans);
     // The parameters of `slopes` that are not bound yet are the columns and the moves.
     let known = found.all.params.len();
     for param in slopes.params.iter().skip(known) {
         let name = nodes::param_name(&slopes, *param);
         if name != PortName::Cotangents.text() {
-            let value = builder.param(name, slopes.ty(*param).clone());
-            scope.set(name, value);
+            scope.param(&mut builder, name, slopes.ty(*param).clone());
         }
     }
     let total = observed.size + found.kinks;
     let line = builder.iota(Dim::Fixed(total));
     let identity = builder.one_hot(line, Dim::Fixed(total));
     scope.set(PortName::Cotangents.text(), identity);
-    let is_cotangent = |param: &Value| nodes::param_name(&slopes, *param) == PortName::Cotangents.text();
-    let mapped: Vec<bool> = slopes.params.iter().map(is_cotangent).collect();
+    let mapped = nodes::named_params(&slopes, |name| name == PortName::Cotangents.text());
     let args = scope.arguments(&slopes);
     let both = inline_batched(&mut builder, &slopes, &args, &mapped, Dim::Fixed(total));
-    let [(value, _), (slope, has_axis)] = both[..] else {
+    let [value, slope] = both[..] else {
         unreachable!("a value and its slope")
     };
-    let slope = match has_axis {
-        true => slope,
-        false => builder.broadcast_leading(slope, Dim::Fixed(total)),
-    };
+    let (value, slope) = (value.value, slope.repeated(&mut builder, Dim::Fixed(total)));
     let part = |builder: &mut Builder, value: Value, from: usize, to: usize| {
         let window = Window::full(builder.rank(value)).with(0, from, to);
         builder.slice(value, window)
     };
-    let mut results: Vec<(Arc<str>, Value)> = vec![
-        (
-            PortName::Location.into(),
-            part(&mut builder, value, 0, observed.size),
-        ),
-        (
-            PortName::Slope.of(PortName::Location.text()).into(),
-            part(&mut builder, slope, 0, observed.size),
-        ),
+    let mut results: Vec<(Arc<str>, Value)> = Vec::new();
+    let ranges = [
+        (PortName::Location, 0..observed.size),
+        (PortName::Kinks, observed.size..total),
     ];
-    if found.kinks > 0 {
-        results.push((
-            PortName::Kinks.into(),
-            part(&mut builder, value, observed.size, total),
-        ));
-        results.push((
-            PortName::Slope.of(PortName::Kinks.text()).into(),
-            part(&mut builder, slope, observed.size, total),
-        ));
+    for (port, range) in ranges.into_iter().filter(|(_, range)| !range.is_empty()) {
+        let own = part(&mut builder, value, range.start, range.end);
+        results.push((port.into(), own));
+        let own = part(&mut builder, slope, range.start, range.end);
+        results.push((PortName::Slope.of(port.text()).into(), own));
     }
     if let Some((scale, output)) = &observed.normal {
         let arguments = scope.call(&mut builder, &parts.arguments);
-        let scale = arguments
-            .iter()
-            .find(|(name, _)| name == scale)
-            .map(|(_, value)| *value);
+        let scale = nodes::find(&arguments, scale);
         let flat = Shape::fixed(&[observed.size]);
         let pairs = [
             (PortName::Scale, scale),
@@ -136,8 +120,7 @@ fn slopes(parts: &LaplaceParts<'_>, found: &KinkedFunction) -> Result<Function, 
     let mut scope = Scope::default();
     for param in &found.all.params {
         let name = nodes::param_name(&found.all, *param);
-        let value = builder.param(name, found.all.ty(*param).clone());
-        scope.set(name, value);
+        scope.param(&mut builder, name, found.all.ty(*param).clone());
     }
     let flat = Shape(vec![SELECTED]);
     let mut picks = Vec::new();

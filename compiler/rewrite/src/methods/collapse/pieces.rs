@@ -14,6 +14,7 @@
 use super::maxima;
 use crate::diagnostics::NoExactIntegral;
 use crate::differentiate::pull_back;
+use crate::methods::laplace::outputs::joined;
 use crate::nodes;
 use crate::pass::PassContext;
 use crate::{pipeline, pipelines};
@@ -21,10 +22,9 @@ use bnnc_abi::ports::PortName;
 use bnnc_base::dtype::DType;
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Shape, Sizes};
-use bnnc_graph::analysis::dataflow;
-use bnnc_graph::builder::{Builder, Window};
-use bnnc_graph::function::{Function, NodeKind, Value};
-use bnnc_graph::op::{Lower, OpDef, Vjp};
+use bnnc_graph::builder::Window;
+use bnnc_graph::function::{Function, Value};
+use bnnc_graph::op::{Lower, Vjp};
 use bnnc_math::scalar::Scalar;
 use std::collections::HashSet;
 
@@ -100,16 +100,16 @@ fn size(function: &Function) -> usize {
 
 /// Returns `(parameters.. as before, cotangents) -> outputs`, followed by one derivative for each name.
 fn derivative(function: &Function, names: &[String]) -> Result<Function, Fault> {
-    let mut builder = Builder::new("derivative");
-    let params = nodes::params_of(&mut builder, function);
-    let value = builder.inline(function, &params)[0];
+    let (mut builder, params, values) = nodes::extended("derivative", function);
+    let value = values[0];
     let ty = builder.ty(value).clone();
     let cotangent = builder.param(PortName::Cotangents.text(), ty);
-    let is_named = |param: &&Value| {
-        let name = builder.function().param_name(**param);
-        name.is_some_and(|name| names.iter().any(|known| **known == **name))
-    };
-    let wrt: Vec<Value> = params.iter().filter(is_named).copied().collect();
+    let mut wrt = params;
+    wrt.retain(|param| {
+        names
+            .iter()
+            .any(|known| *known == *nodes::param_name(builder.function(), *param))
+    });
     let flows = pull_back(&mut builder, &[(value, cotangent)], &wrt)?;
     let mut results = vec![(PortName::Outputs.into(), value)];
     results.extend(
@@ -140,9 +140,8 @@ fn compared(derivative: &Function, switches: &[(Value, Option<Value>)]) -> Funct
         whole.results.extend(right);
     }
     let whole = nodes::without_param(&whole, PortName::Cotangents.text());
-    let mut builder = Builder::new("kinks");
-    let params = nodes::params_of(&mut builder, &whole);
-    let mut values = builder.inline(&whole, &params).into_iter();
+    let (mut builder, _, values) = nodes::extended("kinks", &whole);
+    let mut values = values.into_iter();
     let mut parts = Vec::new();
     for (_, right) in switches {
         let Some(left) = values.next() else {
@@ -165,20 +164,11 @@ fn with_kinks(derivative: &Function, size: usize, kinks: &Function) -> Function 
     let mut first = derivative.clone();
     first.results.truncate(1);
     let first = nodes::without_param(&first, PortName::Cotangents.text());
-    let mut builder = Builder::new("pieces");
-    let params = nodes::params_of(&mut builder, &first);
-    let value = builder.inline(&first, &params)[0];
-    let value = builder.slice(value, Window::full(1).with(0, 0, size));
+    let (mut builder, params, values) = nodes::extended("pieces", &first);
+    let value = builder.slice(values[0], Window::full(1).with(0, 0, size));
     let kinks = builder.inline(kinks, &params)[0];
     let all = builder.concat(&[value, kinks], 0);
     builder.finish(vec![(PortName::Outputs.into(), all)])
-}
-
-fn joined(builder: &mut Builder, parts: &[Value]) -> Value {
-    match parts {
-        [only] => *only,
-        parts => builder.concat(parts, 0),
-    }
 }
 
 /// Finds the values of a derivative that depend on some parameters directly, and not only through
@@ -223,8 +213,8 @@ impl<'a> Walk<'a> {
         }
         let mut reached = dependents(function, names).into_iter();
         let called = reached.find_map(|value| {
-            let op = op(function, value)?;
-            matches!(op.lower, Lower::Scalar(scalar) if scalar.is_called()).then_some(op.name)
+            let op = function.op(value)?;
+            matches!(op.lower, Lower::Scalar(scalar) if CALLED.contains(&scalar)).then_some(op.name)
         });
         Some(called.map_or(NoExactIntegral::Products, NoExactIntegral::Nonlinear))
     }
@@ -235,7 +225,7 @@ impl<'a> Walk<'a> {
     /// continuous function.
     fn jump(&self, function: &Function, names: &[String]) -> Option<NoExactIntegral> {
         dependents(function, names).into_iter().find_map(|value| {
-            let op = op(function, value)?;
+            let op = function.op(value)?;
             let is_silent = matches!(op.vjp, Vjp::Zero(_) | Vjp::None(_));
             is_silent.then_some(match function.nodes[value].ty.dtype {
                 DType::Bool => NoExactIntegral::Comparison,
@@ -256,8 +246,7 @@ fn sources(function: &Function, names: &[String]) -> HashSet<Value> {
 
 /// Returns the values that depend on the parameters with these names, in order.
 fn dependents(function: &Function, names: &[String]) -> Vec<Value> {
-    let from: Vec<Value> = sources(function, names).into_iter().collect();
-    let found = dataflow::dependents(function, &from);
+    let found = nodes::dependents_of(function, |name| names.iter().any(|known| *known == *name));
     function
         .nodes
         .ids()
@@ -268,16 +257,9 @@ fn dependents(function: &Function, names: &[String]) -> Vec<Value> {
 /// Returns the operands of a comparison of reals. The op `sign` compares its operand with zero.
 fn switch(function: &Function, value: Value) -> Option<(Value, Option<Value>)> {
     let args = function.args(value);
-    match (&op(function, value)?.lower, args) {
+    match (&function.op(value)?.lower, args) {
         (Lower::Scalar(Scalar::Le | Scalar::Lt), [left, right]) => Some((*left, Some(*right))),
         (Lower::Scalar(Scalar::Sign), [only]) => Some((*only, None)),
         _ => None,
-    }
-}
-
-fn op(function: &Function, value: Value) -> Option<&'static OpDef> {
-    match &function.nodes[value].kind {
-        NodeKind::Apply { op, .. } => Some(op.0),
-        NodeKind::Param(_) => None,
     }
 }

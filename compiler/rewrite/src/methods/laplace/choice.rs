@@ -8,7 +8,6 @@ use crate::{diagnostics, nodes};
 use bnnc_abi::names::layer_of;
 use bnnc_base::arena::Id;
 use bnnc_base::diagnostic::Diagnostic;
-use bnnc_graph::analysis::dataflow::dependents;
 use bnnc_graph::function::{Function, Value};
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -99,9 +98,9 @@ fn no_weights(parts: &LaplaceParts<'_>, name: &str) -> Diagnostic {
 /// values of a row.
 fn last_layer<'a>(parts: &LaplaceParts<'a>) -> Result<Vec<&'a SitePlan<'a>>, Vec<Diagnostic>> {
     let of_row = |name: &str| is_of_row(parts.model, name);
-    let rows = reached(&parts.outputs, of_row);
+    let rows = nodes::dependents_of(&parts.outputs, of_row);
     let entry = |plan: &&&SitePlan<'_>| {
-        let state = super::state(plan);
+        let state = plan.state();
         entry(&parts.outputs, &rows, &state)
     };
     let last = parts.weights.iter().max_by_key(entry);
@@ -137,19 +136,10 @@ fn no_last_layer(last: &str, layer: Option<&str>) -> Diagnostic {
     diagnostics::error(&diagnostics::NO_WEIGHTS, message).help(help)
 }
 
-/// Returns the values that depend on at least one parameter whose name satisfies `is_from`.
-fn reached(function: &Function, is_from: impl Fn(&str) -> bool) -> HashSet<Value> {
-    let params = function.params.iter().copied();
-    let from: Vec<Value> = params
-        .filter(|param| is_from(nodes::param_name(function, *param)))
-        .collect();
-    dependents(function, &from)
-}
-
 /// Returns the index of the last node that combines a weight with a value of the row. Returns 0 if
 /// such a node does not exist.
 fn entry(function: &Function, rows: &HashSet<Value>, state: &str) -> usize {
-    let own = reached(function, |name| name == state);
+    let own = nodes::dependents_of(function, |name| name == state);
     let meets = |value: &Value| {
         let args = function.args(*value);
         let is_alone = |arg: &Value| own.contains(arg) && !rows.contains(arg);

@@ -6,12 +6,11 @@
 //! avoid storing the whole gradient.
 
 use super::super::task::Refusal;
-use super::jacobian::{over_columns, over_rows, pulled};
 use super::outputs::LaplaceParts;
 use super::{COLUMNS, ROWS};
+use crate::methods::laplace::jacobian::jacobian;
 use crate::nodes;
 use bnnc_abi::ports::PortName;
-use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Dim, Shape, Symbol};
 use bnnc_graph::builder::Builder;
 use bnnc_graph::function::{Function, Value};
@@ -31,10 +30,10 @@ pub fn selected(parts: &LaplaceParts<'_>) -> Result<Function, Refusal> {
     let shape = Shape(vec![ROWS, COLUMNS, SELECTED]);
     let mut terms = Vec::new();
     for (weight, gradient) in parts.weights.iter().zip(gradients) {
-        let state = super::state(weight);
+        let state = weight.state();
         let index = builder.param(&PortName::Index.of(&state), Type::int(chosen_shape.clone()));
         let chosen = builder.param(&PortName::Chosen.of(&state), Type::real(chosen_shape.clone()));
-        let flat = Shape(vec![ROWS, COLUMNS, Dim::Fixed(super::elements(weight))]);
+        let flat = Shape(vec![ROWS, COLUMNS, Dim::Fixed(weight.elements())]);
         let flat = builder.reshape(gradient, &flat);
         let picked = builder.gather(flat, index, 2);
         let chosen = builder.broadcast(chosen, &shape, &[2]);
@@ -55,8 +54,8 @@ pub fn squares(parts: &LaplaceParts<'_>) -> Result<Function, Refusal> {
     for (weight, gradient) in parts.weights.iter().zip(gradients) {
         let squares = builder.square(gradient);
         let sum = builder.reduce_sum(squares, &[0, 1]);
-        let flat = builder.reshape(sum, &Shape::fixed(&[super::elements(weight)]));
-        results.push((PortName::Squares.of(&super::state(weight)).into(), flat));
+        let flat = builder.reshape(sum, &Shape::fixed(&[weight.elements()]));
+        results.push((PortName::Squares.of(&weight.state()).into(), flat));
     }
     Ok(builder.finish(results))
 }
@@ -71,8 +70,8 @@ pub fn spread(parts: &LaplaceParts<'_>) -> Result<Function, Refusal> {
     let gradients = gradients(parts, &mut builder)?;
     let mut terms = Vec::new();
     for (weight, gradient) in parts.weights.iter().zip(gradients) {
-        let flat = Shape::fixed(&[super::elements(weight)]);
-        let variance = builder.param(&PortName::Variance.of(&super::state(weight)), Type::real(flat));
+        let flat = Shape::fixed(&[weight.elements()]);
+        let variance = builder.param(&PortName::Variance.of(&weight.state()), Type::real(flat));
         let own = Shape(builder.ty(gradient).dims()[2..].to_vec());
         let variance = builder.reshape(variance, &own);
         let axes: String = ('a'..='z').take(own.rank()).collect();
@@ -85,8 +84,8 @@ pub fn spread(parts: &LaplaceParts<'_>) -> Result<Function, Refusal> {
 
 /// Adds the parameters that the gradients for all rows and columns need. Returns the gradient of
 /// each of the weights, `[batch, columns, ..]`.
-pub fn gradients(parts: &LaplaceParts<'_>, builder: &mut Builder) -> Result<Vec<Value>, Fault> {
-    let function = over_rows(parts, &over_columns(&pulled(parts)?));
+pub fn gradients(parts: &LaplaceParts<'_>, builder: &mut Builder) -> Result<Vec<Value>, Refusal> {
+    let function = jacobian(parts)?;
     let params = nodes::params_of(builder, &function);
     Ok(builder.inline(&function, &params))
 }

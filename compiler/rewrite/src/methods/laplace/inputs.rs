@@ -4,12 +4,12 @@ use super::super::task::{Refusal, is_of_row};
 use super::jacobian;
 use super::outputs::LaplaceParts;
 use crate::differentiate::{differentiate, pull_back};
+use crate::methods::laplace::products;
 use crate::nodes::{self, Scope};
 use bnnc_abi::ports::PortName;
 use bnnc_base::dtype::DType;
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::Symbol;
-use bnnc_graph::builder::Builder;
 use bnnc_graph::function::{Function, Value};
 use std::sync::Arc;
 
@@ -21,11 +21,7 @@ use std::sync::Arc;
 /// `c J P^-1 J' c'`.
 pub fn inputs(parts: &LaplaceParts<'_>) -> Result<Function, Refusal> {
     let of_one = of_one(parts)?;
-    let vectors = parts
-        .weights
-        .iter()
-        .map(|weight| PortName::Vector.of(&super::state(weight)));
-    let vectors: Vec<String> = vectors.collect();
+    let vectors = products::vectors(parts);
     let has_columns =
         |name: &str| name == PortName::Cotangents.text() || vectors.iter().any(|vector| vector == name);
     let columns = jacobian::over(&of_one, Symbol::Columns, has_columns);
@@ -36,17 +32,15 @@ pub fn inputs(parts: &LaplaceParts<'_>) -> Result<Function, Refusal> {
 /// Returns the function of [`inputs`] for one row and one cotangent.
 fn of_one(parts: &LaplaceParts<'_>) -> Result<Function, Fault> {
     let pulled = jacobian::pulled(parts)?;
-    let mut builder = Builder::new("inputs");
-    let params = nodes::params_of(&mut builder, &pulled);
-    let flows = builder.inline(&pulled, &params);
+    let (mut builder, params, flows) = nodes::extended("inputs", &pulled);
     let mut scope = Scope::default();
     for (param, value) in pulled.params.iter().zip(&params) {
         scope.set(nodes::param_name(&pulled, *param), *value);
     }
     let mut along = builder.real(0.0);
     for (weight, flow) in parts.weights.iter().zip(flows) {
-        let name = PortName::Vector.of(&super::state(weight));
-        let vector = builder.param(&name, super::position_type(weight));
+        let name = PortName::Vector.of(&weight.state());
+        let vector = builder.param(&name, weight.position_type());
         let product = builder.mul(flow, vector);
         let sum = builder.reduce_sum_all(product);
         along = builder.add(along, sum);

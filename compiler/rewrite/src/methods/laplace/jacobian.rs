@@ -3,29 +3,27 @@
 use super::super::task::{Refusal, is_of_row};
 use super::outputs::LaplaceParts;
 use super::prior;
-use crate::batch::batch;
+use crate::batch::batch_named;
 use crate::differentiate::pull_back;
 use crate::nodes;
 use bnnc_abi::ports::PortName;
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Dim, Symbol};
-use bnnc_graph::builder::Builder;
 use bnnc_graph::function::Function;
 use std::sync::Arc;
 
 /// Returns `(states.., shared.., inputs.., outputs.., cotangents [outputs]) -> STATE/jacobian`,
 /// with one result for each weight. The function takes one row and one cotangent.
 pub fn pulled(parts: &LaplaceParts<'_>) -> Result<Function, Fault> {
-    let mut builder = Builder::new("jacobian");
-    let params = nodes::params_of(&mut builder, &parts.outputs);
-    let f = builder.inline(&parts.outputs, &params)[0];
+    let (mut builder, params, values) = nodes::extended("jacobian", &parts.outputs);
+    let f = values[0];
     let ty = builder.ty(f).clone();
     let cotangent = builder.param(PortName::Cotangents.text(), ty);
     let wrt = prior::weights(&mut builder, parts, &parts.outputs, &params);
     let flows = pull_back(&mut builder, &[(f, cotangent)], &wrt)?;
     let named = parts.weights.iter().zip(flows);
     let results = named.map(|(weight, flow)| {
-        let name: Arc<str> = PortName::Jacobian.of(&super::state(weight)).into();
+        let name: Arc<str> = PortName::Jacobian.of(&weight.state()).into();
         (name, flow)
     });
     Ok(builder.finish(results.collect()))
@@ -52,9 +50,5 @@ pub fn over_rows(parts: &LaplaceParts<'_>, function: &Function) -> Function {
 
 /// Batches a function along a new axis. `has_axis` selects the parameters that have the new axis.
 pub fn over(function: &Function, symbol: Symbol, has_axis: impl Fn(&str) -> bool) -> Function {
-    let params = function.params.iter();
-    let mapped: Vec<bool> = params
-        .map(|param| has_axis(nodes::param_name(function, *param)))
-        .collect();
-    batch(function, &mapped, Dim::Symbol(symbol))
+    batch_named(function, Dim::Symbol(symbol), has_axis)
 }

@@ -24,9 +24,7 @@ use crate::{diagnostics, rule, simplify, unroll};
 use bnnc_abi::laplace::WeightBlock;
 use bnnc_abi::ports::PortName;
 use bnnc_base::diagnostic::Diagnostic;
-use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Dim, Shape};
-use bnnc_graph::analysis::dataflow::dependents;
 use bnnc_graph::builder::Builder;
 use bnnc_graph::function::{Function, Value};
 use bnnc_graph::ops;
@@ -44,19 +42,15 @@ pub const WHOLE: usize = 4096;
 /// Fails if an op does not have a derivative. Also fails for a weight whose gradient is not an
 /// outer product and that is too large for a dense block.
 pub fn factors(parts: &LaplaceParts<'_>) -> Result<(Vec<WeightBlock>, Function), Refusal> {
-    let gradients = simplified(&pulled(parts)?)?;
+    let gradients = simplify::simplify(&unroll::expand_loops(&pulled(parts)?))?;
     let mut builder = Builder::new("factors");
     let params = nodes::params_of(&mut builder, &gradients);
     let values = lookups::inline(&mut builder, &gradients, &params);
-    let cotangents = gradients.params.iter().zip(&params);
-    let cotangents =
-        cotangents.filter(|(param, _)| nodes::param_name(&gradients, **param) == PortName::Cotangents.text());
-    let cotangents: Vec<Value> = cotangents.map(|(_, value)| *value).collect();
-    let moves = dependents(builder.function(), &cotangents);
+    let moves = nodes::dependents_of(builder.function(), |name| name == PortName::Cotangents.text());
     let mut forms = Vec::new();
     let mut faults = Vec::new();
     for (weight, value) in parts.weights.iter().zip(values) {
-        let elements = super::elements(weight);
+        let elements = weight.elements();
         let form = outer(&mut builder, value, &moves);
         match form.filter(|form| form.block(&builder, 0, String::new()).left > 1) {
             Some(form) => forms.push(form),
@@ -64,12 +58,10 @@ pub fn factors(parts: &LaplaceParts<'_>) -> Result<(Vec<WeightBlock>, Function),
             None => faults.push(too_large(&weight.site.name, elements)),
         }
     }
-    if !faults.is_empty() {
-        return Err(Refusal::Program(faults));
-    }
+    diagnostics::unless(faults, ())?;
     let blocks = parts.weights.iter().enumerate().zip(&forms);
     let blocks: Vec<WeightBlock> = blocks
-        .map(|((at, weight), form)| form.block(&builder, at, super::state(weight)))
+        .map(|((at, weight), form)| form.block(&builder, at, weight.state()))
         .collect();
     let one = builder.finish(Vec::new());
     let pieces = |values: Vec<Value>| {
@@ -87,11 +79,6 @@ pub fn factors(parts: &LaplaceParts<'_>) -> Result<(Vec<WeightBlock>, Function),
     let rights = over_rows(parts, &over_columns(&rights));
     let function = sums([&lefts, &rights], &forms, &blocks);
     Ok((blocks, function))
-}
-
-fn simplified(function: &Function) -> Result<Function, Fault> {
-    let flat = unroll::expand_expectations(&unroll::expand_maps(function));
-    simplify::simplify(&flat)
 }
 
 fn too_large(site: &str, elements: usize) -> Diagnostic {
@@ -343,10 +330,7 @@ fn grams(builder: &mut Builder, pieces: &[Value], size: usize) -> Value {
         let vectors = builder.reshape(*piece, &shape);
         let summed: String = ('a'..='z').take(shape.rank() - 1).collect();
         let gram = builder.contract(vectors, vectors, &format!("{summed}I,{summed}J->IJ"));
-        sum = Some(match sum {
-            Some(before) => builder.add(before, gram),
-            None => gram,
-        });
+        sum = nodes::sum(builder, sum, Some(gram));
     }
     sum.unwrap_or_else(|| builder.splat(0.0, &Shape::fixed(&[size, size])))
 }

@@ -1,19 +1,22 @@
 //! The log-likelihood of a row as a function of the outputs `f`, the derivatives of this function, and predictions.
 
-use super::super::plan;
 use super::super::predict;
-use super::super::task::{Refusal, bind_data, bind_scalars, is_of_row};
+use super::super::task::{Refusal, is_of_row};
 use super::ROWS;
 use super::jacobian::over;
-use super::outputs::{LaplaceParts, OutputPiece, bind_row};
+use super::outputs::{LaplaceParts, OutputPiece};
 use crate::batch::inline_batched;
-use crate::density::{coordinates, dependences};
+use crate::density::dependences;
 use crate::differentiate::{differentiate, pull_back};
+use crate::methods::laplace::outputs::of_row;
+use crate::methods::laplace::outputs::with_row;
+use crate::methods::plan::SitePlan;
+use crate::methods::task::Program;
+use crate::methods::task::number_rows;
 use crate::nodes::{self, Scope};
 use crate::pass::PassContext;
 use crate::{pipeline, pipelines, rule};
 use bnnc_abi::ports::PortName;
-use bnnc_base::dtype::DType;
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Dim, Shape, Symbol};
 use bnnc_graph::builder::Builder;
@@ -31,9 +34,10 @@ pub fn rows(parts: &LaplaceParts<'_>) -> Result<Function, Refusal> {
 /// Returns the function of [`rows`] for a single row.
 fn row(parts: &LaplaceParts<'_>) -> Result<Function, Fault> {
     let derivatives = derivatives(parts)?;
-    let mut builder = Builder::new("rows");
-    let mut scope = Scope::default();
-    bind_row(&mut builder, parts.model, parts.plans, &mut scope);
+    let Program {
+        mut builder,
+        mut scope,
+    } = of_row("rows", parts.model, parts.plans);
     let f = scope.call(&mut builder, &parts.outputs)[0].1;
     scope.set(PortName::Outputs.text(), f);
     let mut results = vec![(PortName::Outputs.into(), f)];
@@ -43,8 +47,7 @@ fn row(parts: &LaplaceParts<'_>) -> Result<Function, Fault> {
 
 /// Returns `(outputs, states.., shared.., inputs.., outputs of the row..) -> log_likelihood`.
 pub fn log_likelihood(parts: &LaplaceParts<'_>) -> Function {
-    let mut builder = Builder::new("log_likelihood");
-    let scope = arguments(parts, &mut builder);
+    let Program { mut builder, scope } = arguments("log_likelihood", parts);
     let results = scope.call(&mut builder, &parts.densities.log_likelihood);
     rule::remove_dead(&builder.finish(results))
 }
@@ -52,30 +55,32 @@ pub fn log_likelihood(parts: &LaplaceParts<'_>) -> Function {
 /// Adds `outputs` and the values of a row as parameters, and binds the arguments of the likelihood.
 /// Arguments that are part of `f` are bound to elements of `outputs`; all others are computed from
 /// the row.
-fn arguments(parts: &LaplaceParts<'_>, builder: &mut Builder) -> Scope {
+fn arguments(name: &str, parts: &LaplaceParts<'_>) -> Program {
+    let mut builder = Builder::new(name);
     let f = builder.param(PortName::Outputs.text(), Type::real(Shape::fixed(&[parts.size])));
-    let of_f = parts.split(builder, f);
+    let of_f = parts.split(&mut builder, f);
     bound(parts, builder, of_f)
 }
 
 /// Adds the values of a row as parameters, and binds the arguments of the likelihood. Arguments
 /// that are part of `f` are bound to the values in `of_f`.
-fn bound(parts: &LaplaceParts<'_>, builder: &mut Builder, of_f: Vec<(Arc<str>, Value)>) -> Scope {
-    let mut scope = Scope::default();
-    bind_row(builder, parts.model, parts.plans, &mut scope);
-    let all = scope.call(builder, &parts.arguments);
-    scope.extend(all);
-    scope.extend(of_f);
-    scope
+fn bound(parts: &LaplaceParts<'_>, builder: Builder, of_f: Vec<(Arc<str>, Value)>) -> Program {
+    let program = Program {
+        builder,
+        scope: Scope::default(),
+    };
+    let mut program = with_row(program, parts.model, parts.plans);
+    let all = program.scope.call(&mut program.builder, &parts.arguments);
+    program.scope.extend(all);
+    program.scope.extend(of_f);
+    program
 }
 
 /// Returns `(outputs, ..) -> log_likelihood, slope, curvature`.
 fn derivatives(parts: &LaplaceParts<'_>) -> Result<Function, Fault> {
     let slope = slope(&log_likelihood(parts))?;
     let second = second(&slope)?;
-    let mut builder = Builder::new("derivatives");
-    let params = nodes::params_of(&mut builder, &slope);
-    let values = builder.inline(&slope, &params);
+    let (mut builder, params, values) = nodes::extended("derivatives", &slope);
     let mut results = nodes::named(&slope, &values);
     let size = Dim::Fixed(parts.size);
     let square = Shape(vec![size, size]);
@@ -84,12 +89,9 @@ fn derivatives(parts: &LaplaceParts<'_>) -> Result<Function, Fault> {
     let args: Vec<Value> = params.iter().copied().chain([identity]).collect();
     let mut mapped = vec![false; params.len()];
     mapped.push(true);
-    let (found, has_axis) = inline_batched(&mut builder, &second, &args, &mapped, size)[0];
-    let found = match has_axis {
-        true => found,
-        // The curvature is zero if the log-likelihood is linear in its outputs.
-        false => builder.broadcast_leading(found, size),
-    };
+    let found = inline_batched(&mut builder, &second, &args, &mapped, size)[0];
+    // The curvature is zero, and does not have the axis, if the log-likelihood is linear in its outputs.
+    let found = found.repeated(&mut builder, size);
     let found = builder.reshape(found, &square);
     results.push((PortName::Curvature.into(), builder.neg(found)));
     Ok(builder.finish(results))
@@ -97,10 +99,9 @@ fn derivatives(parts: &LaplaceParts<'_>) -> Result<Function, Fault> {
 
 /// Returns `log_likelihood` with its gradient with respect to `outputs`.
 fn slope(log_likelihood: &Function) -> Result<Function, Fault> {
-    let mut builder = Builder::new("slope");
-    let params = nodes::params_of(&mut builder, log_likelihood);
-    let value = builder.inline(log_likelihood, &params)[0];
-    let f = output(log_likelihood, &params);
+    let (mut builder, _, values) = nodes::extended("slope", log_likelihood);
+    let value = values[0];
+    let f = output(&builder);
     let slope = differentiate(&mut builder, value, &[f])?[0];
     Ok(builder.finish(vec![
         (PortName::LogLikelihood.into(), value),
@@ -110,10 +111,8 @@ fn slope(log_likelihood: &Function) -> Result<Function, Fault> {
 
 /// Returns `(parameters of slope.., cotangent) -> cotangent . d slope / d outputs`.
 fn second(slope: &Function) -> Result<Function, Fault> {
-    let mut builder = Builder::new("second");
-    let params = nodes::params_of(&mut builder, slope);
-    let values = builder.inline(slope, &params);
-    let f = output(slope, &params);
+    let (mut builder, _, values) = nodes::extended("second", slope);
+    let f = output(&builder);
     let ty = builder.ty(f).clone();
     let cotangent = builder.param(PortName::Cotangent.text(), ty);
     let flow = pull_back(&mut builder, &[(values[1], cotangent)], &[f])?[0];
@@ -124,7 +123,7 @@ fn second(slope: &Function) -> Result<Function, Fault> {
 /// `f`.
 pub fn noise(parts: &LaplaceParts<'_>) -> Vec<String> {
     let on = dependences(&log_likelihood(parts), PortName::LogLikelihood.text());
-    let others = parts.others().into_iter().map(super::state);
+    let others = parts.others().into_iter().map(SitePlan::state);
     others
         .filter(|state| on.iter().any(|name| **name == **state))
         .collect()
@@ -158,7 +157,7 @@ pub fn flat(
     let pairs = parts.pieces.iter().zip(&free);
     let carried = pairs.map(|(piece, free)| piece.carried(&mut builder, *free));
     let carried = carried.collect();
-    let scope = bound(parts, &mut builder, carried);
+    let Program { mut builder, scope } = bound(parts, builder, carried);
     let value = scope.call(&mut builder, &parts.densities.log_likelihood)[0].1;
     let slopes = differentiate(&mut builder, value, &free)?;
     let mut results = Vec::new();
@@ -190,20 +189,9 @@ pub fn flat(
 }
 
 /// Returns the parameter that holds `f`.
-fn output(function: &Function, params: &[Value]) -> Value {
-    match output_at(function) {
-        Some(at) => params[at],
-        None => unreachable!("a likelihood has its outputs"),
-    }
-}
-
-/// Returns the index of the parameter that holds `f`.
-fn output_at(function: &Function) -> Option<usize> {
-    let mut names = function
-        .params
-        .iter()
-        .map(|param| nodes::param_name(function, *param));
-    names.position(|name| name == PortName::Outputs.text())
+fn output(builder: &Builder) -> Value {
+    let found = builder.function().param(PortName::Outputs.text());
+    found.unwrap_or_else(|| unreachable!("a likelihood has its outputs"))
 }
 
 /// Returns
@@ -211,26 +199,16 @@ fn output_at(function: &Function) -> Option<usize> {
 /// If no output is covered by a single observation, the only result is `log_likelihood`.
 pub fn functions(parts: &LaplaceParts<'_>) -> Function {
     let row = predicted_row(parts);
-    let mut builder = Builder::new("functions_draw");
-    let mut scope = Scope::default();
     let outputs = Type::real(Shape(vec![ROWS, Dim::Fixed(parts.size)]));
-    scope.set(
-        PortName::Outputs.text(),
-        builder.param(PortName::Outputs.text(), outputs),
-    );
-    plan::bind_states(&mut builder, parts.plans, &mut scope);
-    bind_data(&mut builder, parts.model, &mut scope);
-    let int = Type::int(Shape::scalar());
-    bind_scalars(
-        &mut builder,
-        &mut scope,
-        &int,
-        &[PortName::Draw, PortName::FirstRow, PortName::Step],
-    );
-    let line = builder.iota(ROWS);
-    let first = builder.broadcast_leading(scope.get(PortName::FirstRow.text()), ROWS);
-    let example = builder.add(first, line);
-    scope.set(PortName::Example.text(), example);
+    let Program {
+        mut builder,
+        mut scope,
+    } = Program::new("functions_draw")
+        .param(PortName::Outputs.text(), outputs)
+        .states(parts.plans)
+        .data(parts.model)
+        .integers(&[PortName::Draw, PortName::FirstRow, PortName::Step]);
+    number_rows(&mut builder, &mut scope);
     let rows = over(&row, Symbol::Batch, |name| {
         matches!(PortName::named(name), Some(PortName::Example | PortName::Outputs))
             || is_of_row(parts.model, name)
@@ -242,20 +220,11 @@ pub fn functions(parts: &LaplaceParts<'_>) -> Function {
 
 /// Returns the log-likelihood and the predictive quantities of one row as functions of its outputs.
 fn predicted_row(parts: &LaplaceParts<'_>) -> Function {
-    let mut builder = Builder::new("row");
-    let mut scope = arguments(parts, &mut builder);
-    let [draw, example, step] = coordinates(&mut builder);
-    scope.extend([
-        (PortName::Draw.into(), draw),
-        (PortName::Example.into(), example),
-        (PortName::Step.into(), step),
-    ]);
+    let Program { mut builder, scope } = arguments("row", parts).integers(&PortName::COORDINATES);
     let mut results: Vec<(Arc<str>, Value)> = scope.call(&mut builder, &parts.densities.log_likelihood);
     results.extend(scope.call(&mut builder, &parts.densities.predictive));
     for (_, value) in &mut results {
-        if builder.ty(*value).dtype != DType::Real {
-            *value = builder.to_real(*value);
-        }
+        *value = nodes::as_real(&mut builder, *value);
     }
     builder.finish(results)
 }

@@ -1,12 +1,14 @@
 //! The outputs `f` of a row as a function of the states, and the weights that affect these outputs.
 
-use super::super::plan::{self, SitePlan, state_name};
+use super::super::plan::SitePlan;
 use super::super::states;
-use super::super::task::{Refusal, bind_shared};
+use super::super::task::Refusal;
 use super::known;
 use crate::constrain;
 use crate::density::{Densities, dependences};
-use crate::nodes::Scope;
+use crate::methods::sample::bind_sites;
+use crate::methods::task::Program;
+use crate::nodes;
 use crate::{diagnostics, rule, unroll};
 use bnnc_abi::laplace::Likelihood;
 use bnnc_abi::ports::PortName;
@@ -114,11 +116,12 @@ impl<'a> LaplaceParts<'a> {
         if pieces.is_empty() {
             return Err(vec![nothing_moves(model)].into());
         }
-        let outputs = outputs(&arguments, &pieces);
+        let names = pieces.iter().map(|piece| (&*piece.name, piece.support));
+        let outputs = joined_arguments("outputs", &arguments, names);
         let moves: Vec<Arc<str>> = dependences(&outputs, PortName::Outputs.text());
         let moved = moved(plans);
         let is_weight = |plan: &&SitePlan<'_>| {
-            let state = super::state(plan);
+            let state = plan.state();
             moved.iter().any(|name| **name == *state) && moves.iter().any(|name| **name == *state)
         };
         let weights: Vec<&SitePlan<'_>> = plans.iter().filter(is_weight).collect();
@@ -141,8 +144,8 @@ impl<'a> LaplaceParts<'a> {
     pub fn others(&self) -> Vec<&'a SitePlan<'a>> {
         let moved = moved(self.plans);
         let is_other = |plan: &&SitePlan<'_>| {
-            let state = super::state(plan);
-            let is_weight = self.weights.iter().any(|weight| super::state(weight) == state);
+            let state = plan.state();
+            let is_weight = self.weights.iter().any(|weight| weight.state() == state);
             moved.iter().any(|name| **name == *state) && !is_weight
         };
         self.plans.iter().filter(is_other).collect()
@@ -150,7 +153,7 @@ impl<'a> LaplaceParts<'a> {
 
     /// Returns the names of the arguments in `f` that a weight affects.
     pub fn moved_by(&self, weight: &SitePlan<'_>) -> Vec<Arc<str>> {
-        let state = super::state(weight);
+        let state = weight.state();
         let names = self.pieces.iter().map(|piece| &piece.name);
         let is_moved = |name: &&Arc<str>| {
             let depends = dependences(&self.arguments, name);
@@ -197,43 +200,24 @@ pub fn moved(plans: &[SitePlan<'_>]) -> Vec<Arc<str>> {
         .collect()
 }
 
-/// Binds the name of every site to its value in the support. Returns the log determinant of the
-/// Jacobian of each site's bijection.
-pub fn bind_sites(builder: &mut Builder, plans: &[SitePlan<'_>], scope: &mut Scope) -> Vec<Value> {
-    let mut jacobians = Vec::new();
-    for plan in plans {
-        let position = plan.posterior.params.first().map(|param| state_name(plan, param));
-        let position = scope.get(&position.unwrap_or_default());
-        let Some((value, jacobian)) = constrain::constrain(builder, plan.site.support, position) else {
-            unreachable!("the plans refuse sites that no position stands for")
-        };
-        builder.label(value, &plan.site.name);
-        scope.set(&plan.site.name, value);
-        jacobians.push(jacobian);
-    }
-    jacobians
+/// Begins a function whose parameters are the states, the shared inputs, and the inputs and outputs
+/// of one row. Binds the names of these parameters and of the sites.
+pub fn of_row(name: &str, model: &Model, plans: &[SitePlan<'_>]) -> Program {
+    with_row(Program::new(name), model, plans)
 }
 
-/// Adds the states, the shared inputs, and the inputs and outputs of one row as parameters. Binds
-/// the names of these parameters and of the sites.
-pub fn bind_row(builder: &mut Builder, model: &Model, plans: &[SitePlan<'_>], scope: &mut Scope) {
-    plan::bind_states(builder, plans, scope);
-    bind_shared(builder, model, scope);
-    for input in model.inputs.iter().chain(&model.outputs) {
-        let value = builder.param(&input.name, input.ty.clone());
-        scope.set(&input.name, value);
-    }
-    bind_sites(builder, plans, scope);
+/// Adds the parameters of [`of_row`] to a function, and binds the sites.
+pub fn with_row(program: Program, model: &Model, plans: &[SitePlan<'_>]) -> Program {
+    let mut program = program.states(plans).row(model);
+    bind_sites(&mut program.builder, plans, &[], &mut program.scope);
+    program
 }
 
 fn arguments(densities: &Densities, model: &Model, plans: &[SitePlan<'_>]) -> Function {
-    let mut builder = Builder::new("arguments");
-    let mut scope = Scope::default();
-    bind_row(&mut builder, model, plans, &mut scope);
+    let Program { mut builder, scope } = of_row("arguments", model, plans);
     let results = scope.call(&mut builder, &densities.likelihood_arguments);
     // The function of a loop takes all values in scope as operands, even if it does not use them.
-    let flat = unroll::expand_expectations(&unroll::expand_maps(&builder.finish(results)));
-    rule::remove_dead(&flat)
+    rule::remove_dead(&unroll::expand_loops(&builder.finish(results)))
 }
 
 /// Returns the names of the arguments that are part of `f`.
@@ -289,22 +273,30 @@ fn piece(
     })
 }
 
-fn outputs(arguments: &Function, pieces: &[OutputPiece]) -> Function {
-    let mut builder = Builder::new("outputs");
-    let params = crate::nodes::params_of(&mut builder, arguments);
-    let results = builder.inline(arguments, &params);
-    let parts: Vec<Value> = pieces
-        .iter()
-        .map(|piece| {
-            let place = arguments.results.iter().position(|(name, _)| *name == piece.name);
-            let value = place.map_or(Value(0), |place| results[place]);
-            let free = constrain::free(&mut builder, piece.support, value).unwrap_or(value);
-            builder.reshape(free, &Shape::fixed(&[piece.len()]))
-        })
-        .collect();
-    let all = match parts.as_slice() {
+/// Returns the function whose result is one vector of some arguments. Each argument has a name and
+/// a support, and is transformed onto the reals.
+pub fn joined_arguments<'n>(
+    name: &str,
+    arguments: &Function,
+    chosen: impl Iterator<Item = (&'n str, Support)>,
+) -> Function {
+    let (mut builder, _, results) = nodes::extended(name, arguments);
+    let named = nodes::named(arguments, &results);
+    let mut parts = Vec::new();
+    for (name, support) in chosen {
+        let value = nodes::find(&named, name).unwrap_or(Value(0));
+        let free = constrain::free(&mut builder, support, value).unwrap_or(value);
+        let size = builder.ty(free).shape.count(&Sizes::default());
+        parts.push(builder.reshape(free, &Shape::fixed(&[size])));
+    }
+    let all = joined(&mut builder, &parts);
+    rule::remove_dead(&builder.finish(vec![(PortName::Outputs.into(), all)]))
+}
+
+/// Joins vectors.
+pub fn joined(builder: &mut Builder, parts: &[Value]) -> Value {
+    match parts {
         [only] => *only,
         parts => builder.concat(parts, 0),
-    };
-    rule::remove_dead(&builder.finish(vec![(PortName::Outputs.into(), all)]))
+    }
 }

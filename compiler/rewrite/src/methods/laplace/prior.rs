@@ -1,11 +1,13 @@
 //! The log prior of the weights, and its derivatives.
 
 use super::super::plan;
-use super::super::task::{Refusal, bind_shared};
-use super::outputs::{LaplaceParts, bind_sites};
+use super::super::task::Refusal;
+use super::outputs::LaplaceParts;
 use crate::density::dependences;
 use crate::differentiate::{differentiate, pull_back};
-use crate::nodes::{self, Scope};
+use crate::methods::sample::bind_sites;
+use crate::methods::task::Program;
+use crate::nodes::{self};
 use crate::rule;
 use bnnc_abi::ports::PortName;
 use bnnc_base::fault::Fault;
@@ -16,11 +18,11 @@ use std::sync::Arc;
 /// Returns `(states.., shared..) -> log_prior`: the log prior of the weights, plus the log
 /// determinants of the Jacobians of their bijections.
 pub fn log_prior(parts: &LaplaceParts<'_>) -> Function {
-    let mut builder = Builder::new("log_prior");
-    let mut scope = Scope::default();
-    plan::bind_states(&mut builder, parts.plans, &mut scope);
-    bind_shared(&mut builder, parts.model, &mut scope);
-    let jacobians = bind_sites(&mut builder, parts.plans, &mut scope);
+    let Program {
+        mut builder,
+        mut scope,
+    } = Program::new("log_prior").states(parts.plans).shared(parts.model);
+    let jacobians = bind_sites(&mut builder, parts.plans, &[], &mut scope);
     let priors = scope.call(&mut builder, &parts.densities.log_priors);
     let mut sum = builder.real(0.0);
     for (plan, jacobian) in parts.plans.iter().zip(jacobians) {
@@ -31,8 +33,8 @@ pub fn log_prior(parts: &LaplaceParts<'_>) -> Function {
         {
             continue;
         }
-        let prior = priors.iter().find(|(name, _)| *name == plan.site.name);
-        for term in prior.map(|(_, value)| *value).into_iter().chain([jacobian]) {
+        let prior = nodes::find(&priors, &plan.site.name);
+        for term in prior.into_iter().chain([jacobian]) {
             sum = builder.add(sum, term);
         }
     }
@@ -45,9 +47,7 @@ pub fn log_prior(parts: &LaplaceParts<'_>) -> Function {
 /// sites.
 pub fn prior(parts: &LaplaceParts<'_>) -> Result<Function, Refusal> {
     let slope = slope(parts)?;
-    let mut builder = Builder::new("prior");
-    let params = nodes::params_of(&mut builder, &slope);
-    let values = builder.inline(&slope, &params);
+    let (mut builder, params, values) = nodes::extended("prior", &slope);
     let wrt = weights(&mut builder, parts, &slope, &params);
     let mut seeds = Vec::new();
     for value in &values[1..] {
@@ -56,7 +56,7 @@ pub fn prior(parts: &LaplaceParts<'_>) -> Result<Function, Refusal> {
     let sums = pull_back(&mut builder, &seeds, &wrt)?;
     let mut results = nodes::named(&slope, &values);
     for (weight, sum) in parts.weights.iter().zip(sums) {
-        let name: Arc<str> = PortName::Precision.of(&super::state(weight)).into();
+        let name: Arc<str> = PortName::Precision.of(&weight.state()).into();
         results.push((name, builder.neg(sum)));
     }
     let others = others(parts)?;
@@ -74,14 +74,13 @@ pub fn prior(parts: &LaplaceParts<'_>) -> Result<Function, Refusal> {
 /// Returns `(states.., shared..) -> log_prior, STATE/slope..`.
 pub fn slope(parts: &LaplaceParts<'_>) -> Result<Function, Fault> {
     let log_prior = log_prior(parts);
-    let mut builder = Builder::new("slope");
-    let params = nodes::params_of(&mut builder, &log_prior);
-    let value = builder.inline(&log_prior, &params)[0];
+    let (mut builder, params, values) = nodes::extended("slope", &log_prior);
+    let value = values[0];
     let wrt = weights(&mut builder, parts, &log_prior, &params);
     let slopes = differentiate(&mut builder, value, &wrt)?;
     let mut results: Vec<(Arc<str>, Value)> = vec![(PortName::LogPrior.into(), value)];
     for (weight, slope) in parts.weights.iter().zip(slopes) {
-        results.push((PortName::Slope.of(&super::state(weight)).into(), slope));
+        results.push((PortName::Slope.of(&weight.state()).into(), slope));
     }
     Ok(builder.finish(results))
 }
@@ -106,8 +105,8 @@ pub fn states(
     params: &[Value],
 ) -> Vec<Value> {
     let mut of = |plan: &&plan::SitePlan<'_>| {
-        let ty = || super::position_type(plan);
-        nodes::param_or_new(builder, (function, params), &super::state(plan), ty)
+        let ty = || plan.position_type();
+        nodes::param_or_new(builder, (function, params), &plan.state(), ty)
     };
     plans.iter().map(&mut of).collect()
 }
@@ -115,20 +114,20 @@ pub fn states(
 /// Returns `(states.., shared..) -> log_prior_of_all, STATE/slope..`: the log prior of all sites,
 /// and its derivatives for the moving states that are not weights.
 fn others(parts: &LaplaceParts<'_>) -> Result<Function, Fault> {
-    let mut builder = Builder::new("others");
-    let mut scope = Scope::default();
-    plan::bind_states(&mut builder, parts.plans, &mut scope);
-    bind_shared(&mut builder, parts.model, &mut scope);
-    let jacobians = bind_sites(&mut builder, parts.plans, &mut scope);
+    let Program {
+        mut builder,
+        mut scope,
+    } = Program::new("others").states(parts.plans).shared(parts.model);
+    let jacobians = bind_sites(&mut builder, parts.plans, &[], &mut scope);
     let prior = scope.call(&mut builder, &parts.densities.log_prior)[0].1;
     let sum = jacobians
         .into_iter()
         .fold(prior, |sum, jacobian| builder.add(sum, jacobian));
     let others = parts.others();
-    let wrt: Vec<Value> = others.iter().map(|plan| scope.get(&super::state(plan))).collect();
+    let wrt: Vec<Value> = others.iter().map(|plan| scope.get(&plan.state())).collect();
     let slopes = differentiate(&mut builder, sum, &wrt)?;
     let named = others.iter().zip(slopes);
-    let slopes = named.map(|(plan, slope)| (PortName::Slope.of(&super::state(plan)).into(), slope));
+    let slopes = named.map(|(plan, slope)| (PortName::Slope.of(&plan.state()).into(), slope));
     let results = std::iter::once((PortName::LogPriorOfAll.into(), sum)).chain(slopes);
     Ok(rule::remove_dead(&builder.finish(results.collect())))
 }

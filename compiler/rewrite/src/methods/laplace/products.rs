@@ -12,7 +12,6 @@ use crate::rule;
 use bnnc_abi::ports::PortName;
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Shape, Symbol};
-use bnnc_graph::builder::Builder;
 use bnnc_graph::function::Function;
 use bnnc_graph::types::Type;
 
@@ -38,15 +37,13 @@ pub fn prior_products(parts: &LaplaceParts<'_>) -> Result<Function, Refusal> {
 
 /// Returns the product with one vector, `[elements]`, for a function with a scalar result.
 fn product(parts: &LaplaceParts<'_>, function: &Function) -> Result<Function, Fault> {
-    let mut builder = Builder::new("products");
-    let params = nodes::params_of(&mut builder, function);
-    let value = builder.inline(function, &params)[0];
+    let (mut builder, params, values) = nodes::extended("products", function);
     let states = prior::weights(&mut builder, parts, function, &params);
-    let gradients = differentiate(&mut builder, value, &states)?;
+    let gradients = differentiate(&mut builder, values[0], &states)?;
     let mut inner = builder.real(0.0);
     for (weight, gradient) in parts.weights.iter().zip(gradients) {
-        let flat = Shape::fixed(&[super::elements(weight)]);
-        let vector = builder.param(&vector(&super::state(weight)), Type::real(flat));
+        let flat = Shape::fixed(&[weight.elements()]);
+        let vector = builder.param(&PortName::Vector.of(&weight.state()), Type::real(flat));
         let shape = builder.shape(gradient);
         let vector = builder.reshape(vector, &shape);
         let terms = builder.mul(gradient, vector);
@@ -57,22 +54,22 @@ fn product(parts: &LaplaceParts<'_>, function: &Function) -> Result<Function, Fa
     let mut results = Vec::new();
     for (weight, slope) in parts.weights.iter().zip(slopes) {
         let minus = builder.neg(slope);
-        let flat = builder.reshape(minus, &Shape::fixed(&[super::elements(weight)]));
-        results.push((PortName::Product.of(&super::state(weight)).into(), flat));
+        let flat = builder.reshape(minus, &Shape::fixed(&[weight.elements()]));
+        results.push((PortName::Product.of(&weight.state()).into(), flat));
     }
     Ok(rule::remove_dead(&builder.finish(results)))
 }
 
-fn vector(state: &str) -> String {
-    PortName::Vector.of(state)
+/// Returns the names of the parameters that hold the vectors, one for each of the weights.
+pub fn vectors(parts: &LaplaceParts<'_>) -> Vec<String> {
+    let weights = parts.weights.iter();
+    weights
+        .map(|weight| PortName::Vector.of(&weight.state()))
+        .collect()
 }
 
 fn over_vectors(parts: &LaplaceParts<'_>, function: &Function) -> Function {
-    let vectors: Vec<String> = parts
-        .weights
-        .iter()
-        .map(|weight| vector(&super::state(weight)))
-        .collect();
+    let vectors = vectors(parts);
     over(function, Symbol::Columns, |name| {
         vectors.iter().any(|vector| vector == name)
     })

@@ -79,13 +79,7 @@ pub fn ways(plans: &[SitePlan<'_>], layers: &Layers<'_>) -> Result<Vec<Expectati
     {
         let mut found = false;
         for (plan, slot) in plans.iter().zip(&mut ways) {
-            let members = &plan.posterior.members;
-            let sites = if members.is_empty() {
-                std::slice::from_ref(plan.site)
-            } else {
-                members
-            };
-            let Some(named) = sites.iter().find(|site| covers(name, &site.name)) else {
+            let Some(named) = plan.sites().iter().find(|site| covers(name, &site.name)) else {
                 continue;
             };
             found = true;
@@ -107,10 +101,7 @@ pub fn ways(plans: &[SitePlan<'_>], layers: &Layers<'_>) -> Result<Vec<Expectati
             faults.push(unknown(way, name, plans));
         }
     }
-    match faults.is_empty() {
-        true => Ok(ways),
-        false => Err(faults.into()),
-    }
+    Ok(diagnostics::unless(faults, ways)?)
 }
 
 /// Returns whether a name covers a site: it is either the name of the site or the name of a layer
@@ -165,9 +156,7 @@ fn unknown(way: Expectation, name: &str, plans: &[SitePlan<'_>]) -> Diagnostic {
     );
     let mut known: Vec<&str> = Vec::new();
     for plan in plans {
-        let members = plan.posterior.members.iter();
-        let own = plan.posterior.members.is_empty().then_some(plan.site);
-        for site in members.chain(own) {
+        for site in plan.sites() {
             known.push(&site.name);
             known.extend(layer_of(&site.name));
         }

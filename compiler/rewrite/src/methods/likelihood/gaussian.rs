@@ -5,6 +5,7 @@
 //! `c0` contains the mean of the integrated variate. A difference such as `y - f` is therefore
 //! computed before it is squared, so no digits are lost to cancellation.
 
+use crate::nodes;
 use bnnc_graph::attr::Attr;
 use bnnc_graph::builder::Builder;
 use bnnc_graph::function::Value;
@@ -97,7 +98,7 @@ impl VariatePolynomial {
     pub fn shifted(&self, builder: &mut Builder, value: Value) -> VariatePolynomial {
         let mut shifted = self.clone();
         if let Some(first) = shifted.coefficients.first_mut() {
-            *first = sum(builder, *first, Some(value));
+            *first = nodes::sum(builder, *first, Some(value));
         }
         shifted
     }
@@ -114,7 +115,7 @@ impl VariatePolynomial {
             for (j, b) in other.coefficients.iter().enumerate() {
                 let (Some(a), Some(b)) = (a, b) else { continue };
                 let term = builder.mul(*a, *b);
-                coefficients[i + j] = sum(builder, coefficients[i + j], Some(term));
+                coefficients[i + j] = nodes::sum(builder, coefficients[i + j], Some(term));
             }
         }
         Some(VariatePolynomial {
@@ -196,14 +197,6 @@ impl VariatePolynomial {
             }
         }
         total
-    }
-}
-
-/// Adds two terms. An absent term is zero.
-pub fn sum(builder: &mut Builder, x: Option<Value>, y: Option<Value>) -> Option<Value> {
-    match (x, y) {
-        (Some(x), Some(y)) => Some(builder.add(x, y)),
-        (x, y) => x.or(y),
     }
 }
 

@@ -9,7 +9,7 @@
 //! nor linear. The second is a product of two values that share weights in different ways.
 
 use super::choice::{Expectation, refusal};
-use super::gaussian::{Numbering, VariatePolynomial, Variates, log_sigmoid_series, sum};
+use super::gaussian::{Numbering, VariatePolynomial, Variates, log_sigmoid_series};
 use super::per_example::{Rewritten, centre, spread};
 use crate::nodes;
 use bnnc_base::diagnostic::Diagnostic;
@@ -199,7 +199,7 @@ impl<'a> Walk<'a> {
             }
             op if op.is(&ops::contract::CONTRACT) => self.contracted(operands, attrs),
             op if op.is(&ops::reduce_sum::REDUCE_SUM) => self.summed(x, attrs),
-            op if MOVES.iter().any(|other| op.is(other)) => Some(self.moved(op, x, attrs)),
+            op if op.is_one_of(MOVES) => Some(self.moved(op, x, attrs)),
             _ => None,
         }
     }
@@ -221,7 +221,7 @@ impl<'a> Walk<'a> {
                 State::Polynomial(p.shifted(builder, *value))
             }
             (State::Polynomial(p), State::Polynomial(q)) if p.of.id == q.of.id => {
-                State::Polynomial(p.zip(q, |a, b| sum(builder, a, b)))
+                State::Polynomial(p.zip(q, |a, b| nodes::sum(builder, a, b)))
             }
             (State::Polynomial(p), State::Polynomial(q))
                 if p.degree() <= 1 && q.degree() <= 1 && p.of.sources.is_disjoint(&q.of.sources) =>
@@ -309,7 +309,9 @@ impl<'a> Walk<'a> {
         let minus_log_2 = self.builder.like(-std::f64::consts::LN_2, z.of.variance);
         let linear = linear.shifted(&mut self.builder, minus_log_2);
         let builder = &mut self.builder;
-        Some(State::Polynomial(linear.zip(&result?, |a, b| sum(builder, a, b))))
+        Some(State::Polynomial(
+            linear.zip(&result?, |a, b| nodes::sum(builder, a, b)),
+        ))
     }
 
     /// Contracts a state with a factor that does not depend on integrated sites. A sum of

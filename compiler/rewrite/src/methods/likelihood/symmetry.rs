@@ -171,10 +171,7 @@ fn each(x: Split, mut f: impl FnMut(Value) -> Value) -> Split {
 
 fn sum(builder: &mut Builder, x: Split, y: Split) -> Split {
     let noisy = x.noisy || y.noisy;
-    let even = match (x.even, y.even) {
-        (Some(a), Some(b)) => Some(builder.add(a, b)),
-        (a, b) => a.or(b),
-    };
+    let even = nodes::sum(builder, x.even, y.even);
     let odd = match (x.odd, y.odd) {
         (Some(a), Some(b)) => Some(Odd {
             value: builder.add(a.value, b.value),

@@ -68,12 +68,10 @@ pub fn usage(
 /// Returns whether a vector contains matrices. The vector of a joint family, for example, contains the matrices of several sites.
 fn widens(row: &Function, users: &[Vec<Value>], vector: Value) -> bool {
     let moves = [&ops::slice::SLICE, &ops::reshape::RESHAPE];
-    let moved = users[vector.index()]
+    let mut moved = users[vector.index()]
         .iter()
-        .filter(|user| row.op(**user).is_some_and(|op| op.is_one_of(&moves)));
-    moved
-        .into_iter()
-        .any(|user| row.ty(*user).rank() > 1 || widens(row, users, *user))
+        .filter(|user| row.applies(**user, &moves));
+    moved.any(|user| row.ty(*user).rank() > 1 || widens(row, users, *user))
 }
 
 /// Returns the axes of a site that its products sum over. Fails if a use of the site is not a

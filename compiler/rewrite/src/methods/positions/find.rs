@@ -5,7 +5,6 @@ use crate::nodes;
 use crate::unroll;
 use bnnc_abi::ports::PortName;
 use bnnc_base::arena::Id;
-use bnnc_base::dtype::DType;
 use bnnc_graph::analysis::dataflow::users;
 use bnnc_graph::attr::Attr;
 use bnnc_graph::builder::Builder;
@@ -128,7 +127,7 @@ pub fn rows(
             let rows = builder.to_real(rows);
             Some(builder.broadcast(rows, &shape, &[0]))
         }
-        NodeKind::Apply { op, args, attrs } if MOVING.iter().any(|moving| op.is(moving)) => {
+        NodeKind::Apply { op, args, attrs } if op.is_one_of(&MOVING) => {
             let rows = rows(builder, function, copies, args[0], is_column)?;
             let mut operands: Vec<Value> = copies.of(args);
             operands[0] = rows;
@@ -149,11 +148,7 @@ pub fn with_rows(function: &Function, is_column: &dyn Fn(Value) -> bool) -> Func
     let copies = builder.copies(function, &params);
     let mut results = Vec::new();
     for (number, (name, value)) in function.results.iter().enumerate() {
-        let index = copies[*value];
-        let index = match builder.ty(index).dtype {
-            DType::Real => index,
-            DType::Int | DType::Bool => builder.to_real(index),
-        };
+        let index = nodes::as_real(&mut builder, copies[*value]);
         results.push((name.clone(), index));
         if let Some(rows) = rows(&mut builder, function, &copies, *value, is_column) {
             results.push((PortName::Row.at(number).into(), rows));

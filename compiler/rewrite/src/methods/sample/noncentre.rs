@@ -45,9 +45,7 @@ pub fn value(builder: &mut Builder, prior: &SitePrior, scope: &Scope, z: Value) 
 /// Returns the scale of a prior as a function of the preceding sites and the shared inputs. Returns
 /// `None` if the sampler of the prior does not have the form `loc + scale * noise` with a scale.
 pub fn scale(prior: &SitePrior) -> Option<Function> {
-    let mut builder = Builder::new("scale");
-    let params = nodes::params_of(&mut builder, &prior.arguments);
-    let arguments = builder.inline(&prior.arguments, &params);
+    let (mut builder, _, arguments) = nodes::extended("scale", &prior.arguments);
     let scale = affine(&mut builder, &prior.distribution, &arguments)
         .ok()?
         .scale?;
@@ -231,17 +229,13 @@ fn negated(builder: &mut Builder, x: Part) -> Part {
 }
 
 fn sum(builder: &mut Builder, x: Part, y: Part) -> Affine {
-    let mut both = |a: Option<Value>, b: Option<Value>| match (a, b) {
-        (Some(a), Some(b)) => Some(builder.add(a, b)),
-        (a, b) => a.or(b),
-    };
     match (x, y) {
         (Part::Noisy(x), Part::Noisy(y)) => Affine {
-            loc: both(x.loc, y.loc),
+            loc: nodes::sum(builder, x.loc, y.loc),
             scale: x.scale.filter(|_| x.scale == y.scale),
         },
         (Part::Noisy(noisy), Part::Free(value)) | (Part::Free(value), Part::Noisy(noisy)) => Affine {
-            loc: both(Some(value), noisy.loc),
+            loc: nodes::sum(builder, Some(value), noisy.loc),
             ..noisy
         },
         (Part::Free(_), Part::Free(_)) => unreachable!("one operand is noisy"),

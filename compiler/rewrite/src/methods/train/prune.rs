@@ -6,12 +6,11 @@ use crate::density::Densities;
 use crate::kl;
 use crate::methods::plan::{self, SitePlan};
 use crate::methods::predict;
-use crate::nodes::Scope;
+use crate::methods::task::Program;
 use crate::pass::PassContext;
 use crate::{pipeline, pipelines};
 use bnnc_abi::ports::PortName;
 use bnnc_base::fault::Fault;
-use bnnc_graph::builder::Builder;
 use bnnc_graph::dist::Support;
 use bnnc_graph::function::Function;
 use bnnc_graph::model::{ApproximatePosterior, Model, Site};
@@ -81,9 +80,7 @@ fn stays(plan: &SitePlan<'_>) -> Option<String> {
 
 /// Returns `(states..) -> SITE/mean, SITE/variance`.
 fn moments(plans: &[SitePlan<'_>], sites: &[Arc<str>]) -> Function {
-    let mut builder = Builder::new("moments");
-    let mut scope = Scope::default();
-    plan::bind_states(&mut builder, plans, &mut scope);
+    let Program { mut builder, scope } = Program::new("moments").states(plans);
     let mut results = Vec::new();
     for plan in plans.iter().filter(|plan| sites.contains(&plan.site.name)) {
         let family = &plan.posterior.family;

@@ -41,14 +41,10 @@ pub(super) fn update(
 ) -> Vec<(Arc<str>, Value)> {
     let is_state = |param: &str| optimiser.states.iter().any(|(state, _)| &**state == param);
     let function = &optimiser.update;
-    let per_element = |param: &Value| {
-        let param = nodes::param_name(function, *param);
-        matches!(
-            PortName::named(param),
-            Some(PortName::Gradient | PortName::Parameter)
-        ) || is_state(param)
-    };
-    let mapped: Vec<bool> = function.params.iter().map(per_element).collect();
+    let mapped = nodes::named_params(function, |param| {
+        let port = PortName::named(param);
+        matches!(port, Some(PortName::Gradient | PortName::Parameter)) || is_state(param)
+    });
     let for_shape = map_elements(function, &mapped, shape);
     let mut arguments = Scope::default();
     arguments.set(PortName::Gradient.text(), gradient);
