@@ -49,8 +49,7 @@ pub fn inapplicable_of<'m>(
     for measure in &compare.metrics {
         let mut of_infers = compare.infers.iter().filter_map(|name| {
             let (infer, manifest) = find(name)?;
-            let mut items = program.module.infers.iter();
-            let item = items.find(|item| *item.name == **name)?;
+            let item = program.infer(name)?;
             let outliers = outliers(manifest, infer);
             let why = Applied {
                 infer,
@@ -106,12 +105,8 @@ impl Applied<'_> {
         match outputs.find(|output| output.name == *name) {
             Some(output) => Ok(Some(output)),
             None => {
-                let names: Vec<String> = self
-                    .infer
-                    .outputs
-                    .iter()
-                    .map(|output| ticked(&output.name))
-                    .collect();
+                let outputs = self.infer.outputs.iter();
+                let names: Vec<String> = outputs.map(|output| ticked(&output.name)).collect();
                 let text = format!("its model has no output `{name}`");
                 Err((text, format!("the outputs of the model are {}", names.join(", "))))
             }

@@ -20,7 +20,9 @@ use bnnc_hir::tree::{InferId, InferItem, InferenceTarget, ModelId, ModelItem, Se
 use bnnc_loops::{backend::Backend, ir};
 use bnnc_rewrite::diagnostics::options_of;
 use bnnc_rewrite::methods::task::Refusal;
+use bnnc_rewrite::pass::Pass;
 use bnnc_rewrite::pass::PassContext;
+use bnnc_rewrite::{pipeline, pipelines};
 use std::time::Instant;
 
 /// The time of each stage in seconds, in order.
@@ -79,6 +81,15 @@ impl<'a> Compilation<'a> {
             views: backends::lookup(&options.backend).is_none_or(|backend| backend.reads_views()),
             programs: 0,
         }
+    }
+
+    /// Runs rewrites in the context of the passes, and records their time.
+    pub(crate) fn rewritten<T>(
+        &mut self,
+        run: impl FnOnce(&mut PassContext) -> Result<T, Refusal>,
+    ) -> Result<T, CompileFailure> {
+        let result = self.timed("rewrite", |this| run(&mut this.context));
+        result.map_err(|refusal| self.failure(refusal))
     }
 
     /// Runs a stage and records its time.
@@ -201,6 +212,14 @@ impl<'a> Compilation<'a> {
         Ok(program)
     }
 
+    /// Prepares the function that a pass returned for lowering. Its rewrites are not traced.
+    pub(crate) fn untraced(&mut self, pass: &'static Pass, function: Function) -> Result<Function, Fault> {
+        self.context.untraced(|context| {
+            let function = pipeline::step(pass, context, |_| Ok::<_, Fault>(function))?;
+            pipeline::run(&function, pipelines::BEFORE_LOWERING, context)
+        })
+    }
+
     /// Compiles a program to machine code.
     pub(crate) fn code(
         &mut self,
@@ -211,6 +230,30 @@ impl<'a> Compilation<'a> {
         self.programs += 1;
         let options = self.options;
         self.timed("code", |_| options.code(program, backend, prefix))
+    }
+
+    /// Lowers a function without states, and compiles it to machine code.
+    pub(crate) fn program(
+        &mut self,
+        name: &str,
+        function: &Function,
+        precision: Precision,
+        backend: &dyn Backend,
+    ) -> Result<Artifact, Fault> {
+        let program = self.lower(name, function, &[], precision)?;
+        self.code(program, backend)
+    }
+
+    /// Like [`Compilation::program`], for a function that may be absent.
+    pub(crate) fn optional_program(
+        &mut self,
+        name: &str,
+        function: Option<&Function>,
+        precision: Precision,
+        backend: &dyn Backend,
+    ) -> Result<Option<Artifact>, Fault> {
+        let compile = |function| self.program(name, function, precision, backend);
+        function.map(compile).transpose()
     }
 
     /// Returns whether the method samples the posterior with Markov chains.

@@ -52,11 +52,8 @@ pub fn data(program: &CheckedProgram, options: &CompileOptions) -> Result<Vec<Da
 pub fn chosen(program: &CheckedProgram, options: &CompileOptions) -> Result<Vec<InferId>, Vec<Diagnostic>> {
     let module = &program.module;
     if module.infers.is_empty() {
-        let mut diagnostic = Diagnostic::usage(
-            &diagnostics::NO_INFERS,
-            "the program has no `infer` item, so there is nothing to run",
-        );
-        diagnostic.fault = bnnc_base::diagnostic::FaultyInput::Program;
+        let text = "the program has no `infer` item, so there is nothing to run";
+        let diagnostic = bnnc_rewrite::diagnostics::error(&diagnostics::NO_INFERS, text);
         return Err(vec![
             diagnostic.help("`bnnc check` checks a program without running it"),
         ]);
@@ -126,9 +123,9 @@ pub fn compile(
     schemas: &HashMap<String, Schema>,
     options: &CompileOptions,
 ) -> Result<Compiled, CompileFailure> {
-    let backend = backends::chosen(&options.backend).map_err(|fault| CompileFailure::Program(vec![fault]))?;
-    let chosen = chosen(program, options).map_err(CompileFailure::Program)?;
-    let data = data(program, options).map_err(CompileFailure::Program)?;
+    let backend = backends::chosen(&options.backend)?;
+    let chosen = chosen(program, options)?;
+    let data = data(program, options)?;
     let mut compiled = Compiled {
         manifest: Manifest {
             program: program.source.name.to_string(),
@@ -174,18 +171,13 @@ pub fn compile(
             .firings
             .extend(compilation.context.trace.map(|firings| (name, firings)));
     }
-    compiled
-        .warnings
-        .extend(useless_starts(program, &compiled.manifest.infers));
-    compiled
-        .warnings
-        .extend(useless_outliers(program, &compiled.manifest.infers));
-    compiled
-        .warnings
-        .extend(untaken_means(program, &compiled.manifest.infers));
-    diagnostics.extend(taken_shapes(program, &compiled.manifest.infers));
-    diagnostics.extend(wrong_iterates(program, schemas, &compiled.manifest.infers));
-    diagnostics.extend(beforehand::lacking(program, &compiled.manifest.infers));
+    let infers = &compiled.manifest.infers;
+    compiled.warnings.extend(useless_starts(program, infers));
+    compiled.warnings.extend(useless_outliers(program, infers));
+    compiled.warnings.extend(untaken_means(program, infers));
+    diagnostics.extend(taken_shapes(program, infers));
+    diagnostics.extend(wrong_iterates(program, schemas, infers));
+    diagnostics.extend(beforehand::lacking(program, infers));
     diagnostics.extend(inapplicable(program, &compiled.manifest));
     if diagnostics.is_empty() {
         diagnostics.extend(unused_transforms(program, schemas));
@@ -194,7 +186,7 @@ pub fn compile(
     if diagnostics.is_empty() {
         Ok(compiled)
     } else {
-        Err(CompileFailure::Program(diagnostics))
+        Err(diagnostics.into())
     }
 }
 
@@ -210,8 +202,7 @@ fn useless_starts(program: &CheckedProgram, infers: &[InferenceBlock]) -> Vec<Di
             let mut given = source.states.iter();
             state.from.is_none() && given.any(|given| given.name == state.name && given.shape == state.shape)
         };
-        let mut items = program.module.infers.iter();
-        let item = items.find(|item| *item.name == *infer.name)?;
+        let item = program.infer(&infer.name)?;
         (!infer.states.iter().any(is_given)).then(|| diagnostics::useless_start(item, name))
     };
     infers.iter().filter_map(warning).collect()
@@ -221,11 +212,7 @@ fn useless_starts(program: &CheckedProgram, infers: &[InferenceBlock]) -> Vec<Di
 /// detected by the entropy of predicted classes.
 fn useless_outliers(program: &CheckedProgram, infers: &[InferenceBlock]) -> Vec<Diagnostic> {
     let warning = |infer: &InferenceBlock| {
-        let item = program
-            .module
-            .infers
-            .iter()
-            .find(|item| *item.name == *infer.name)?;
+        let item = program.infer(&infer.name)?;
         let data = &program.module.datas[item.data];
         let mut outputs = infer.outputs.iter();
         let is_used = outputs.any(|output| match output.kind {
@@ -250,12 +237,7 @@ fn taken_shapes(program: &CheckedProgram, infers: &[InferenceBlock]) -> Vec<Diag
             let Some(taken) = taken.filter(|taken| taken.shape != state.shape) else {
                 continue;
             };
-            let Some(item) = program
-                .module
-                .infers
-                .iter()
-                .find(|item| *item.name == *infer.name)
-            else {
+            let Some(item) = program.infer(&infer.name) else {
                 continue;
             };
             let text = format!(

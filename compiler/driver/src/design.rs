@@ -83,10 +83,8 @@ fn used(function: &Function) -> Vec<bool> {
     let mut used = vec![false; function.nodes.len()];
     let ids: Vec<Value> = function.nodes.ids().collect();
     for value in ids.into_iter().rev() {
-        let op = function.op(value);
-        let is_observed = op.is_some_and(|op| op.is(&ops::observe::OBSERVE));
-        used[value.index()] |= is_observed;
-        if used[value.index()] && !op.is_some_and(|op| op.is(&ops::sample::SAMPLE)) {
+        used[value.index()] |= function.applies(value, &[&ops::observe::OBSERVE]);
+        if used[value.index()] && !function.applies(value, &[&ops::sample::SAMPLE]) {
             for arg in function.args(value) {
                 used[arg.index()] = true;
             }
@@ -120,7 +118,7 @@ struct Linear<'f> {
 
 impl Linear<'_> {
     fn is(&self, value: Value, any: &[&'static OpDef]) -> bool {
-        self.function.op(value).is_some_and(|op| op.is_one_of(any))
+        self.function.applies(value, any)
     }
 
     fn depends(&self, value: Value) -> bool {
@@ -195,10 +193,7 @@ impl Linear<'_> {
             whole = self.function.args(whole)[0];
         }
         let sizes = self.sizes(root).ok_or(TooLong)?;
-        let count = sizes
-            .iter()
-            .try_fold(1_usize, |product, size| product.checked_mul(*size));
-        let count = count.filter(|count| *count <= MOST_ELEMENTS).ok_or(TooLong)?;
+        let count = product_below(&sizes, MOST_ELEMENTS)?;
         if self.is(whole, &[&ops::sample::SAMPLE]) {
             return Err(TooLong);
         }
@@ -287,7 +282,7 @@ impl Linear<'_> {
             let axes = ops::reduce_sum::positions(self.attrs(value));
             let sizes = self.sizes(args[0]).ok_or(TooLong)?;
             let summed: Vec<usize> = axes.iter().map(|axis| sizes[*axis]).collect();
-            for at in 0..few(&summed)? {
+            for at in 0..product_below(&summed, MOST_TERMS)? {
                 let (mut outer, mut inner) = (index.iter(), unflat(at, &summed).into_iter());
                 let next = |axis: usize| match axes.contains(&axis) {
                     true => inner.next().unwrap_or(0),
@@ -332,7 +327,7 @@ impl Linear<'_> {
         let known: HashMap<char, usize> = known.map(|(letter, size)| (*letter, *size)).collect();
         let summed = labels.summed();
         let sizes: Vec<usize> = summed.iter().map(|letter| known[letter]).collect();
-        for at in 0..few(&sizes)? {
+        for at in 0..product_below(&sizes, MOST_TERMS)? {
             let inner = unflat(at, &sizes);
             let place = |letter: &char| {
                 let outer = labels.result.iter().position(|known| known == letter);
@@ -479,10 +474,9 @@ fn times(factor: Option<ColumnFormula>, data: Option<ColumnFormula>) -> Option<C
 /// Returns the product of some sizes.
 ///
 /// # Errors
-/// Fails if the product is above [`MOST_TERMS`].
-fn few(sizes: &[usize]) -> Result<usize, TooLong> {
-    let count = sizes
-        .iter()
-        .try_fold(1_usize, |product, size| product.checked_mul(*size));
-    count.filter(|count| *count <= MOST_TERMS).ok_or(TooLong)
+/// Fails if the product is above `most`.
+fn product_below(sizes: &[usize], most: usize) -> Result<usize, TooLong> {
+    let mut sizes = sizes.iter();
+    let count = sizes.try_fold(1_usize, |product, size| product.checked_mul(*size));
+    count.filter(|count| *count <= most).ok_or(TooLong)
 }

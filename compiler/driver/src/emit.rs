@@ -53,15 +53,12 @@ pub fn emit(
     schemas: &HashMap<String, Schema>,
     options: &CompileOptions,
 ) -> Result<String, CompileFailure> {
-    let chosen = crate::compile::chosen(program, options).map_err(CompileFailure::Program)?;
+    let chosen = crate::compile::chosen(program, options)?;
     let named =
         |id: &&bnnc_hir::tree::InferId| infer.is_none_or(|name| *name == *program.module.infers[**id].name);
     let Some(id) = chosen.iter().find(named) else {
         let names: Vec<&str> = program.module.infers.iter().map(|infer| &*infer.name).collect();
-        return Err(CompileFailure::Program(vec![diagnostics::no_infer(
-            infer.unwrap_or_default(),
-            &names,
-        )]));
+        return Err(diagnostics::no_infer(infer.unwrap_or_default(), &names).into());
     };
     let mut compilation = Compilation::new(program, *id, options);
     let data = &program.module.datas[compilation.item.data].name;
@@ -144,11 +141,7 @@ fn after(
         .map(|timing| timing.pass)
         .collect();
     if !ran.contains(&pass) {
-        return Err(CompileFailure::Program(vec![diagnostics::no_pass(
-            compilation.item,
-            pass,
-            &ran,
-        )]));
+        return Err(diagnostics::no_pass(compilation.item, pass, &ran).into());
     }
     let functions = compilation.context.kept.iter();
     Ok(functions.map(|function| format!("{function}\n")).collect())
@@ -156,11 +149,9 @@ fn after(
 
 /// Returns the backend that generates the text of a stage.
 fn backend(stage: Stage, options: &CompileOptions) -> Result<&'static (dyn Backend + Sync), CompileFailure> {
-    let backend = backends::chosen(&options.backend).map_err(|fault| CompileFailure::Program(vec![fault]))?;
+    let backend = backends::chosen(&options.backend)?;
     if stage == Stage::Clif && backend.name() != backends::DEFAULT {
-        return Err(CompileFailure::Program(vec![diagnostics::no_clif(
-            backend.name(),
-        )]));
+        return Err(diagnostics::no_clif(backend.name()).into());
     }
     Ok(backend)
 }
@@ -186,7 +177,7 @@ fn of_loops(
     }
     if stage == Stage::Ptx {
         let cuda = backends::chosen(backends::DEVICE);
-        cuda.map_err(|fault| CompileFailure::Program(vec![fault]))?;
+        cuda?;
         let device = bnnc_backend_mlir::gpu::compile(&backends::MLIR, loops, options.gpu)?;
         let images = device.images.iter().map(|image| &*image.ptx);
         return Ok(format!("{device}{}", images.collect::<String>()));

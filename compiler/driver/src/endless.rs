@@ -28,7 +28,7 @@ impl Compilation<'_> {
             let next = iterate(optimiser, (at + 1) as f64, gradient, &states);
             if !next.step.is_finite() {
                 let diagnostic = undefined_steps(self.item, ordinal, gradient, next.step);
-                return Err(CompileFailure::Program(vec![diagnostic]));
+                return Err(diagnostic.into());
             }
             states.clone_from(&next.states);
             iterations.push(next);
@@ -37,7 +37,7 @@ impl Compilation<'_> {
         let is_endless =
             matches!(&iterations[..], [.., second, third] if third == second && third.step != 0.0);
         match is_endless {
-            true => Err(CompileFailure::Program(vec![endless_steps(self.item)])),
+            true => Err(endless_steps(self.item).into()),
             false => Ok(()),
         }
     }

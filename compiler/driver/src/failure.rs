@@ -30,3 +30,15 @@ impl From<Box<Diagnostic>> for CompileFailure {
         CompileFailure::Program(vec![*diagnostic])
     }
 }
+
+impl From<Diagnostic> for CompileFailure {
+    fn from(diagnostic: Diagnostic) -> CompileFailure {
+        CompileFailure::Program(vec![diagnostic])
+    }
+}
+
+impl From<Vec<Diagnostic>> for CompileFailure {
+    fn from(diagnostics: Vec<Diagnostic>) -> CompileFailure {
+        CompileFailure::Program(diagnostics)
+    }
+}

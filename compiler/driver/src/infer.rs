@@ -47,7 +47,7 @@ impl<'a> Compilation<'a> {
         let spec = &module.datas[self.item.data].spec;
         diagnostics.extend(displaced(self.model(), spec, schema));
         if !diagnostics.is_empty() {
-            return Err(CompileFailure::Program(diagnostics));
+            return Err(diagnostics.into());
         }
         self.observes(&bound, schema)?;
         self.watched(schema)?;
@@ -102,7 +102,7 @@ impl<'a> Compilation<'a> {
             .label("needs validation rows")
             .also(spec.span, "the data")
             .help(refusal.help);
-        Err(CompileFailure::Program(vec![diagnostic]))
+        Err(diagnostic.into())
     }
 
     fn optimiser(&self) -> Result<ElaboratedOptimiser, CompileFailure> {
@@ -166,10 +166,8 @@ impl<'a> Compilation<'a> {
             ..self.settings(elaborated)
         };
         let (model, posterior) = (&elaborated.model, &elaborated.posterior);
-        let result = self.timed("rewrite", |this| {
-            objective(densities, model, posterior, settings, &mut this.context)
-        });
-        let mut objective = result.map_err(|refusal| self.failure(refusal))?;
+        let mut objective =
+            self.rewritten(|context| objective(densities, model, posterior, settings, context))?;
         if let Some((dropped, rate)) = &dropped {
             Compilation::announce(&mut objective, dropped, *rate);
         }
@@ -187,10 +185,7 @@ impl<'a> Compilation<'a> {
     ) -> Result<Divergence, CompileFailure> {
         let settings = self.settings(elaborated);
         let (model, posterior) = (&elaborated.model, &elaborated.posterior);
-        let result = self.timed("rewrite", |this| {
-            divergence(densities, model, posterior, settings, &mut this.context)
-        });
-        result.map_err(|refusal| self.failure(refusal))
+        self.rewritten(|context| divergence(densities, model, posterior, settings, context))
     }
 
     /// Returns the settings for the functions of the inference. The settings follow from the options of the inference.
@@ -241,9 +236,7 @@ impl<'a> Compilation<'a> {
         let elaborated = self.elaborate(schema)?;
         let method = methods::of(self.item.method.finds);
         if method.needs_sites() && elaborated.model.sites.is_empty() {
-            return Err(CompileFailure::Program(vec![diagnostics::nothing_to_sample(
-                self.item, true,
-            )]));
+            return Err(diagnostics::nothing_to_sample(self.item, true).into());
         }
         let densities = self.density(&elaborated.model)?;
         let positions = self.row_positions(&densities, &elaborated.model, backend)?;
@@ -258,10 +251,8 @@ impl<'a> Compilation<'a> {
         let programs = method.programs(self, parts)?;
         let precision = self.precision(backend)?;
         // The prediction program does not change any states, so its list of states is empty.
-        let predict = self.lower("predict", &programs.predict, &[], precision)?;
-        let predict = self.code(predict, backend)?;
-        let sites = self.lower("sites", &programs.sites, &[], precision)?;
-        let sites = self.code(sites, backend)?;
+        let predict = self.program("predict", &programs.predict, precision, backend)?;
+        let sites = self.program("sites", &programs.sites, precision, backend)?;
         let names = names(self.model(), &elaborated, schema);
         let mut bindings = elaborated.bound.ports;
         crate::intercepts::mark(&mut bindings, &elaborated.model.function);

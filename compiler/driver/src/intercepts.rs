@@ -60,7 +60,7 @@ fn is_sum(function: &Function, value: Value) -> bool {
         &ops::broadcast::BROADCAST,
         &ops::reshape::RESHAPE,
     ];
-    is(function, value, &sums)
+    function.applies(value, &sums)
 }
 
 /// Returns the terms of a sum that have one of the known forms, in order. A value that occurs
@@ -81,7 +81,7 @@ fn terms(function: &Function, sum: Value) -> Vec<Term> {
 }
 
 fn term(function: &Function, value: Value) -> Option<Term> {
-    if !is(function, value, &[&ops::contract::CONTRACT, &ops::mul::MUL]) {
+    if !function.applies(value, &[&ops::contract::CONTRACT, &ops::mul::MUL]) {
         return site(function, value).map(Term::Parameter);
     }
     let args = function.args(value);
@@ -102,7 +102,7 @@ fn plain(function: &Function, value: Value) -> Value {
         &ops::reshape::RESHAPE,
         &ops::transpose::TRANSPOSE,
     ];
-    match is(function, value, &through) {
+    match function.applies(value, &through) {
         true => plain(function, function.args(value)[0]),
         false => value,
     }
@@ -111,7 +111,7 @@ fn plain(function: &Function, value: Value) -> Value {
 /// If the value is a parameter or an element of one, returns the name of that parameter.
 fn site(function: &Function, value: Value) -> Option<Arc<str>> {
     let value = plain(function, value);
-    if is(function, value, &[&ops::gather::GATHER, &ops::slice::SLICE]) {
+    if function.applies(value, &[&ops::gather::GATHER, &ops::slice::SLICE]) {
         return site(function, function.args(value)[0]);
     }
     let NodeKind::Apply { op, attrs, .. } = &function.nodes[value].kind else {
@@ -119,8 +119,4 @@ fn site(function: &Function, value: Value) -> Option<Arc<str>> {
     };
     op.is(&ops::sample::SAMPLE)
         .then(|| ops::sample::site(attrs).clone())
-}
-
-fn is(function: &Function, value: Value, any: &[&'static OpDef]) -> bool {
-    function.op(value).is_some_and(|op| op.is_one_of(any))
 }

@@ -259,13 +259,18 @@ fn of_format(word: &str) -> Option<Documented> {
 
 fn of_data_option(word: &str) -> Option<Documented> {
     let option = data_options::lookup(word)?;
-    let text = format!(
-        "option of data items\n\n  {}\n      {}.\n      Takes {}.\n",
+    let text = format!("option of data items\n{}", of_data_record(option));
+    Some(Documented::new("an option of data items", "language", text))
+}
+
+/// Returns the lines of one option of data items: its name, its effect and its values.
+fn of_data_record(option: &data_options::DataOption) -> String {
+    format!(
+        "\n  {}\n      {}.\n      Takes {}.\n",
         option.name,
         capital(option.doc),
         option.values
-    );
-    Some(Documented::new("an option of data items", "language", text))
+    )
 }
 
 /// Describes a word in the values of options of data items, such as `splits` or `channels`.
@@ -277,10 +282,8 @@ fn of_data_value(word: &str) -> Option<Documented> {
         .iter()
         .find(|option| !is_described && in_code(option.values))?;
     let text = format!(
-        "{word}: a value of this option of data items\n\n  {}\n      {}.\n      Takes {}.\n",
-        option.name,
-        capital(option.doc),
-        option.values
+        "{word}: a value of this option of data items\n{}",
+        of_data_record(option)
     );
     Some(Documented::new(
         "a value of an option of data items",

@@ -122,9 +122,7 @@ struct Absent;
 #[cfg(not(feature = "collapsed"))]
 impl Method for Absent {
     fn programs(&self, compilation: &mut Compilation<'_>, _: Parts<'_>) -> BuiltPrograms {
-        Err(CompileFailure::Program(vec![diagnostics::absent_method(
-            compilation.item,
-        )]))
+        Err(diagnostics::absent_method(compilation.item).into())
     }
 
     fn without_running_means(&self) -> Option<&'static str> {

@@ -14,14 +14,13 @@ use crate::program::CheckedProgram;
 use bnnc_abi::data::Schema;
 use bnnc_abi::manifest::{DataSource, InferenceBlock, Init, State};
 use bnnc_abi::method::lookup;
-use bnnc_base::fault::Fault;
 use bnnc_graph::model::{Model, Site};
 use bnnc_hir::elaborate::bind::{DataBindings, bind};
 use bnnc_hir::elaborate::model::elaborate;
 use bnnc_hir::tree::ModelItem;
 use bnnc_hir::types::{Elem, Ty};
 use bnnc_rewrite::methods::prior::{self, ValueOrigin};
-use bnnc_rewrite::{pipeline, pipelines};
+use bnnc_rewrite::pipelines;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -98,14 +97,14 @@ pub fn new_levels(
     infer: &InferenceBlock,
     more: &[(SelectedAxis, usize)],
 ) -> Result<InferenceBlock, CompileFailure> {
-    let ids = chosen(program, options).map_err(CompileFailure::Program)?;
+    let ids = chosen(program, options)?;
     let mut ids = ids.into_iter();
     let Some(id) = ids.find(|id| *program.module.infers[*id].name == *infer.name) else {
         return Ok(infer.clone());
     };
     let mut compilation = Compilation::new(program, id, options);
     let refused = |compilation: &Compilation<'_>, why: String| {
-        CompileFailure::Program(vec![no_new_levels(compilation.item, &why)])
+        CompileFailure::from(no_new_levels(compilation.item, &why))
     };
     if let Some(why) = no_draws(infer) {
         return Err(refused(&compilation, why));
@@ -145,8 +144,7 @@ impl Compilation<'_> {
         infer: &InferenceBlock,
         (trained, grown): (&Model, &Model),
     ) -> Result<InferenceBlock, CompileFailure> {
-        let backend =
-            backends::chosen(&self.options.backend).map_err(|fault| CompileFailure::Program(vec![fault]))?;
+        let backend = backends::chosen(&self.options.backend)?;
         let densities = self.density(grown)?;
         let positions = self.row_positions(&densities, grown, backend)?;
         let origin = |site: &Site| match trained.sites.iter().find(|old| old.name == site.name) {
@@ -154,12 +152,8 @@ impl Compilation<'_> {
             _ => ValueOrigin::Given,
         };
         let predict = prior::predict(&densities, grown, &origin)
-            .map_err(|why| CompileFailure::Program(vec![no_new_levels(self.item, &why.to_string())]))?;
-        let predict = self.context.untraced(|context| {
-            let predict = pipeline::step(&pipelines::PRIOR, context, |_| Ok::<_, Fault>(predict))?;
-            pipeline::run(&predict, pipelines::BEFORE_LOWERING, context)
-        })?;
-        let predict = self.lower("new_levels", &predict, &[], infer.precision)?;
+            .map_err(|why| no_new_levels(self.item, &why.to_string()))?;
+        let predict = self.untraced(&pipelines::PRIOR, predict)?;
         let state = |site: &Site| State {
             name: site.name.to_string(),
             shape: site.ty.shape.clone(),
@@ -169,7 +163,7 @@ impl Compilation<'_> {
             from: None,
         };
         Ok(InferenceBlock {
-            predict: self.code(predict, backend)?,
+            predict: self.program("new_levels", &predict, infer.precision, backend)?,
             states: grown.sites.iter().map(state).collect(),
             positions,
             ..infer.clone()

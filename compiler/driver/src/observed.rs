@@ -131,12 +131,12 @@ impl Compilation<'_> {
             found.into_iter().partition(|one| one.severity == Severity::Error);
         self.context.warnings.extend(warnings);
         if !errors.is_empty() {
-            return Err(CompileFailure::Program(errors));
+            return Err(errors.into());
         }
         let spec = &self.program.module.datas[self.item.data].spec;
         let found = self.standardised(bound, (spec, schema));
         match found.or_else(|| self.observed_input(bound, (spec, schema))) {
-            Some(diagnostic) => Err(CompileFailure::Program(vec![diagnostic])),
+            Some(diagnostic) => Err(diagnostic.into()),
             None => Ok(()),
         }
     }

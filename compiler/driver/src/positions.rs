@@ -9,7 +9,7 @@ use bnnc_graph::model::Model;
 use bnnc_loops::backend::Backend;
 use bnnc_rewrite::density::Densities;
 use bnnc_rewrite::methods::positions::{self, positions};
-use bnnc_rewrite::{pipeline, pipelines};
+use bnnc_rewrite::pipelines;
 
 /// Returns the checks of the positions that depend on parameters. The prediction program computes
 /// these positions.
@@ -29,16 +29,11 @@ impl Compilation<'_> {
         let Some(found) = positions(&densities.row_log_likelihood, model) else {
             return Ok(None);
         };
-        let function = self.context.untraced(|context| {
-            let function =
-                pipeline::step(&pipelines::POSITIONS, context, |_| Ok::<_, Fault>(found.function))?;
-            pipeline::run(&function, pipelines::BEFORE_LOWERING, context)
-        })?;
+        let function = self.untraced(&pipelines::POSITIONS, found.function)?;
         // The program runs in double precision, because single precision does not represent odd
         // integers above 2^24.
-        let program = self.lower("positions", &function, &[], Precision::F64)?;
         Ok(Some(Positions {
-            program: self.code(program, backend)?,
+            program: self.program("positions", &function, Precision::F64, backend)?,
             checks: found.checks,
         }))
     }

@@ -9,7 +9,7 @@ use bnnc_hir::elaborate::bind::DataBindings;
 use bnnc_loops::backend::Backend;
 use bnnc_rewrite::density::Densities;
 use bnnc_rewrite::methods::prior::{self, ValueOrigin};
-use bnnc_rewrite::{pipeline, pipelines};
+use bnnc_rewrite::pipelines;
 
 /// Moves inputs that have the same value for all rows to the shared inputs, even if the model
 /// declares them as inputs of one example.
@@ -34,12 +34,8 @@ impl Compilation<'_> {
             Ok(function) => function,
             Err(why) => return Ok(Err(NoPrior(why.to_string()))),
         };
-        let function = self.context.untraced(|context| {
-            let function = pipeline::step(&pipelines::PRIOR, context, |_| Ok::<_, Fault>(function))?;
-            pipeline::run(&function, pipelines::BEFORE_LOWERING, context)
-        })?;
+        let function = self.untraced(&pipelines::PRIOR, function)?;
         let precision = self.precision(backend)?;
-        let program = self.lower("prior", &function, &[], precision)?;
-        Ok(Ok(self.code(program, backend)?))
+        Ok(Ok(self.program("prior", &function, precision, backend)?))
     }
 }

@@ -8,6 +8,7 @@ use bnnc_base::source::{Source, SourceMap};
 use bnnc_grammar::ast;
 pub use bnnc_grammar::is_keyword;
 use bnnc_hir::check::{CheckContext, Override, check};
+use bnnc_hir::tree::InferItem;
 use bnnc_hir::tree::Module;
 use std::io::{Error, ErrorKind, Read, Result as IoResult};
 use std::path::Path;
@@ -32,6 +33,11 @@ pub struct CheckedProgram {
 }
 
 impl CheckedProgram {
+    /// Returns the inference block with this name.
+    pub(crate) fn infer(&self, name: &str) -> Option<&InferItem> {
+        self.module.infers.iter().find(|item| *item.name == *name)
+    }
+
     /// Returns whether the program has errors and therefore must not be compiled.
     pub fn has_errors(&self) -> bool {
         self.diagnostics.iter().any(Diagnostic::is_error)

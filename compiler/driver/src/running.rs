@@ -29,7 +29,7 @@ impl Compilation<'_> {
             None if !apart.is_empty() => rows_apart(self.item, apart, &mean.name),
             None => return Ok(()),
         };
-        Err(CompileFailure::Program(vec![diagnostic]))
+        Err(diagnostic.into())
     }
 }
 
@@ -37,8 +37,7 @@ impl Compilation<'_> {
 pub(crate) fn untaken_means(program: &CheckedProgram, infers: &[InferenceBlock]) -> Vec<Diagnostic> {
     let mut warnings = Vec::new();
     for infer in infers {
-        let mut items = program.module.infers.iter();
-        let Some(item) = items.find(|item| *item.name == *infer.name) else {
+        let Some(item) = program.infer(&infer.name) else {
             continue;
         };
         for mean in infer.states.iter().filter(|state| state.is_running_mean) {

@@ -23,12 +23,8 @@ impl Compilation<'_> {
             Some(StartFrom::File(path)) => {
                 let chains = self.options_if::<ChainOptions>()?;
                 let noncentred = chains.as_ref().map_or(&[][..], |chains| &chains.noncentre);
-                let sites = loadable(model, posterior, noncentred).map_err(|why| {
-                    CompileFailure::Program(vec![diagnostics::no_state_for_value(
-                        self.item,
-                        &why.to_string(),
-                    )])
-                })?;
+                let sites = loadable(model, posterior, noncentred)
+                    .map_err(|why| diagnostics::no_state_for_value(self.item, &why.to_string()))?;
                 let program = Path::new(&*self.program.source.name);
                 let folder = program.parent().unwrap_or(Path::new(""));
                 let path = folder.join(path);

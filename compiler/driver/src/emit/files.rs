@@ -152,9 +152,7 @@ impl Text {
             (Text::Loops(program), Stage::Loops | Stage::Clif | Stage::Mlir | Stage::Ptx) => {
                 of_loops(program, stage, backend(stage, options)?, options)
             }
-            _ => Err(CompileFailure::Program(vec![diagnostics::earlier_stage(
-                stage, held,
-            )])),
+            _ => Err(diagnostics::earlier_stage(stage, held).into()),
         }
     }
 }

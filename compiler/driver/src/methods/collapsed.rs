@@ -19,7 +19,6 @@ use bnnc_abi::manifest::{InferenceBlock, SiteReport, Work};
 use bnnc_abi::method::MethodDef;
 use bnnc_abi::method::declare::OptionName;
 use bnnc_base::dtype::Precision;
-use bnnc_graph::function::Function;
 use bnnc_math::triangle::ALPHA_L2;
 use bnnc_rewrite::density::Densities;
 use bnnc_rewrite::methods::collapse::{Collapse, collapse};
@@ -95,14 +94,8 @@ impl Compilation<'_> {
         // These programs run in double precision. The integral is a sum over the pieces between
         // kinks. A piece lies on one side of a kink, and the sign of a number near zero determines
         // which side that is. Rounding in single precision could change this sign.
-        let mut program = |name: &str, function: &Option<Function>| match function {
-            Some(function) => {
-                let program = self.lower(name, function, &[], Precision::F64)?;
-                self.code(program, backend).map(Some)
-            }
-            None => Ok(None),
-        };
-        let (local, plain) = (program("local", &found.local)?, program("plain", &found.plain)?);
+        let local = self.optional_program("local", found.local.as_ref(), Precision::F64, backend)?;
+        let plain = self.optional_program("plain", found.plain.as_ref(), Precision::F64, backend)?;
         let reports = objective.reports.into_iter();
         let reports = reports.map(|site| report(site, &found, &options));
         Ok(Programs {
@@ -149,10 +142,7 @@ impl Compilation<'_> {
             }
         };
         let (model, posterior) = (&elaborated.model, &elaborated.posterior);
-        let result = self.timed("rewrite", |this| {
-            collapse(densities, model, posterior, over, &mut this.context)
-        });
-        result.map_err(|refusal| self.failure(refusal))
+        self.rewritten(|context| collapse(densities, model, posterior, over, context))
     }
 
     fn collapsing(

@@ -47,12 +47,11 @@ impl Compilation<'_> {
             layers: &options.layers,
             rate: options.rate,
         };
-        let found = self.timed("rewrite", |this| {
-            pipeline::step(&pipelines::DROPOUT, &mut this.context, |context| {
+        let dropped = self.rewritten(|context| {
+            pipeline::step(&pipelines::DROPOUT, context, |context| {
                 dropped(densities, &elaborated.model, masks, context)
             })
-        });
-        let dropped = found.map_err(|refusal| self.failure(refusal))?;
+        })?;
         Ok(Some((dropped, options.rate)))
     }
 

@@ -100,10 +100,7 @@ impl Compilation<'_> {
         } = parts;
         let positions = self.positions(elaborated, densities)?;
         if positions.moved.is_empty() {
-            return Err(CompileFailure::Program(vec![nothing_to_sample(
-                self.item,
-                elaborated.model.sites.is_empty(),
-            )]));
+            return Err(nothing_to_sample(self.item, elaborated.model.sites.is_empty()).into());
         }
         let objective = self.objective(elaborated, densities)?;
         let (train, cost) = self.train(&objective, elaborated, backend)?;
@@ -140,10 +137,7 @@ impl Compilation<'_> {
         densities: &Densities,
     ) -> Result<PositionPrograms, CompileFailure> {
         let (model, posterior) = (&elaborated.model, &elaborated.posterior);
-        let result = self.timed("rewrite", |this| {
-            sample::positions(densities, model, posterior, &mut this.context)
-        });
-        result.map_err(|refusal| self.failure(refusal))
+        self.rewritten(|context| sample::positions(densities, model, posterior, context))
     }
 
     /// Compiles the program that recomputes running means. Returns `None` if the objective does not have it.
@@ -152,12 +146,8 @@ impl Compilation<'_> {
         objective: &Objective,
         backend: &dyn Backend,
     ) -> Result<Option<Artifact>, CompileFailure> {
-        let Some(function) = &objective.means else {
-            return Ok(None);
-        };
         let precision = self.precision(backend)?;
-        let program = self.lower("means", function, &[], precision)?;
-        Ok(Some(self.code(program, backend)?))
+        Ok(self.optional_program("means", objective.means.as_ref(), precision, backend)?)
     }
 
     /// Returns the part of the manifest that collects iterates. `moved` has the names of the states

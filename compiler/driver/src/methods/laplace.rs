@@ -7,7 +7,6 @@ use crate::compilation::{Compilation, ElaboratedInference};
 use crate::diagnostics;
 use crate::failure::CompileFailure;
 use crate::methods::{BuiltPrograms, Method, Parts, Programs};
-use bnnc_abi::code::Artifact;
 use bnnc_abi::cost::Cost;
 use bnnc_abi::data::Schema;
 use bnnc_abi::laplace as plain;
@@ -116,10 +115,7 @@ impl Compilation<'_> {
         let mut wanted = wanted(options);
         wanted.jacobian |= self.options.jacobians && !wanted.selected;
         let (model, posterior) = (&elaborated.model, &elaborated.posterior);
-        let result = self.timed("rewrite", |this| {
-            laplace::approximation(densities, model, posterior, (over, wanted), &mut this.context)
-        });
-        result.map_err(|refusal| self.failure(refusal))
+        self.rewritten(|context| laplace::approximation(densities, model, posterior, (over, wanted), context))
     }
 
     /// Returns the log prior of the weights, and the factor that the options multiply it by.
@@ -144,10 +140,8 @@ impl Compilation<'_> {
         };
         let over = candidates(&options.over);
         let (model, posterior) = (&elaborated.model, &elaborated.posterior);
-        let result = self.timed("rewrite", |this| {
-            laplace::log_prior(densities, model, posterior, over, &mut this.context)
-        });
-        let log_prior = result.map_err(|refusal| self.failure(refusal))?;
+        let log_prior =
+            self.rewritten(|context| laplace::log_prior(densities, model, posterior, over, context))?;
         Ok(Some((log_prior, factor)))
     }
 
@@ -157,20 +151,26 @@ impl Compilation<'_> {
         found: &Approximation,
         backend: &dyn Backend,
     ) -> Result<plain::Programs, Fault> {
+        let precision = self.precision(backend)?;
         Ok(plain::Programs {
-            rows: self.artifact("rows", &found.rows, backend)?,
-            gradient: self.artifact("gradient", &found.gradient, backend)?,
-            prior: self.artifact("prior", &found.prior, backend)?,
-            jacobian: self.wanted("jacobian", &found.jacobian, backend)?,
-            selected: self.wanted("selected", &found.selected, backend)?,
-            squares: self.wanted("squares", &found.squares, backend)?,
-            spread: self.wanted("spread", &found.spread, backend)?,
-            turned: self.wanted("turned", &found.turned, backend)?,
-            factors: self.wanted("factors", &found.factors, backend)?,
-            products: self.wanted("products", &found.products, backend)?,
-            prior_products: self.wanted("prior_products", &found.prior_products, backend)?,
-            inputs: self.artifact("inputs", &found.inputs, backend)?,
-            functions: self.artifact("functions", &found.functions, backend)?,
+            rows: self.program("rows", &found.rows, precision, backend)?,
+            gradient: self.program("gradient", &found.gradient, precision, backend)?,
+            prior: self.program("prior", &found.prior, precision, backend)?,
+            jacobian: self.optional_program("jacobian", found.jacobian.as_ref(), precision, backend)?,
+            selected: self.optional_program("selected", found.selected.as_ref(), precision, backend)?,
+            squares: self.optional_program("squares", found.squares.as_ref(), precision, backend)?,
+            spread: self.optional_program("spread", found.spread.as_ref(), precision, backend)?,
+            turned: self.optional_program("turned", found.turned.as_ref(), precision, backend)?,
+            factors: self.optional_program("factors", found.factors.as_ref(), precision, backend)?,
+            products: self.optional_program("products", found.products.as_ref(), precision, backend)?,
+            prior_products: self.optional_program(
+                "prior_products",
+                found.prior_products.as_ref(),
+                precision,
+                backend,
+            )?,
+            inputs: self.program("inputs", &found.inputs, precision, backend)?,
+            functions: self.program("functions", &found.functions, precision, backend)?,
         })
     }
 
@@ -197,27 +197,6 @@ impl Compilation<'_> {
             sites: plan("sites", &found.sites)?,
             weights: found.weights,
         })))
-    }
-
-    fn wanted(
-        &mut self,
-        name: &str,
-        function: &Option<Function>,
-        backend: &dyn Backend,
-    ) -> Result<Option<Artifact>, Fault> {
-        let of = |function: &Function| self.artifact(name, function, backend);
-        function.as_ref().map(of).transpose()
-    }
-
-    fn artifact(
-        &mut self,
-        name: &str,
-        function: &Function,
-        backend: &dyn Backend,
-    ) -> Result<Artifact, Fault> {
-        let precision = self.precision(backend)?;
-        let program = self.lower(name, function, &[], precision)?;
-        self.code(program, backend)
     }
 
     /// Returns the options of the approximation.
@@ -269,7 +248,7 @@ impl Compilation<'_> {
             let observed = number(name).and_then(|at| densities.observations.get(at));
             let distribution = observed.map_or("", |observed| &observed.name);
             let lacking = diagnostics::no_second_derivative(self.item, (distribution, argument), flat);
-            return Err(CompileFailure::Program(vec![lacking]));
+            return Err(lacking.into());
         }
         let is_curved = |names: &[Arc<str>]| names.iter().any(|name| flat(name).is_none());
         let pairs = found.weights.iter().zip(&found.moved);

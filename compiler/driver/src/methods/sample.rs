@@ -73,10 +73,7 @@ impl Compilation<'_> {
     ) -> Result<SamplingPrograms, CompileFailure> {
         let chains = self.options_of::<ChainOptions>()?;
         let (model, posterior) = (&elaborated.model, &elaborated.posterior);
-        let result = self.timed("rewrite", |this| {
-            sample::sampled(densities, model, posterior, &chains.noncentre, &mut this.context)
-        });
-        result.map_err(|refusal| self.failure(refusal))
+        self.rewritten(|context| sample::sampled(densities, model, posterior, &chains.noncentre, context))
     }
 
     /// Builds the programs of an inference by Markov chains.
@@ -90,10 +87,7 @@ impl Compilation<'_> {
         let options = self.options_of::<ChainOptions>()?;
         let sampled = self.sampled(elaborated, densities)?;
         if sampled.dimension == 0 {
-            return Err(CompileFailure::Program(vec![diagnostics::nothing_to_sample(
-                self.item,
-                elaborated.model.sites.is_empty(),
-            )]));
+            return Err(diagnostics::nothing_to_sample(self.item, elaborated.model.sites.is_empty()).into());
         }
         self.reported(&sampled, &options)?;
         let transition = self.transition(sampler, &sampled)?;
@@ -160,9 +154,8 @@ impl Compilation<'_> {
             }
         };
         let columns = function.results.iter().map(column).collect();
-        let program = self.lower("prepare", function, &[], precision)?;
         Ok(Some(Prepare {
-            program: self.code(program, backend)?,
+            program: self.program("prepare", function, precision, backend)?,
             columns,
         }))
     }
@@ -181,7 +174,7 @@ impl Compilation<'_> {
                 let mut variables = model.locals.ids().filter(|local| !given.contains(local));
                 let of_rows = variables.any(|local| *model.locals[local].name == **name);
                 let diagnostic = diagnostics::no_quantity(self.item, (name, of_rows), &names);
-                Err(CompileFailure::Program(vec![diagnostic]))
+                Err(diagnostic.into())
             }
             None => Ok(()),
         }
@@ -211,7 +204,7 @@ impl Compilation<'_> {
     /// Creates the error for options that cannot be used together. The diagnostic points at
     /// `option`.
     pub(crate) fn apart(&self, option: OptionName, message: &str, help: &str) -> CompileFailure {
-        CompileFailure::Program(vec![diagnostics::options_apart(self.item, option, message, help)])
+        diagnostics::options_apart(self.item, option, message, help).into()
     }
 
     /// Creates the error for a conflict of options that a check shared with `--set` has found. See

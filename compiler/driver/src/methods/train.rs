@@ -93,13 +93,8 @@ impl Compilation<'_> {
         let step = self.code(step, backend)?;
         // The check runs in double precision: with many rows, relevant differences between losses
         // can be smaller than the rounding errors of single precision.
-        let gradient = match &objective.gradient {
-            Some(function) => {
-                let gradient = self.lower("gradient", function, &[], Precision::F64)?;
-                Some(self.code(gradient, backend)?)
-            }
-            None => None,
-        };
+        let gradient = objective.gradient.as_ref();
+        let gradient = self.optional_program("gradient", gradient, Precision::F64, backend)?;
         let train = Train {
             step,
             gradient,
@@ -125,24 +120,20 @@ impl Compilation<'_> {
         };
         let settings = self.settings(elaborated);
         let (model, posterior) = (&elaborated.model, &elaborated.posterior);
-        let functions = self.timed("rewrite", |this| {
-            prune::pruning(densities, model, posterior, settings, &mut this.context)
-        });
-        let functions = functions.map_err(|refusal| self.failure(refusal))?;
+        let functions =
+            self.rewritten(|context| prune::pruning(densities, model, posterior, settings, context))?;
         if functions.sites.is_empty() {
             let diagnostic = diagnostics::nothing_to_prune(self.item, &functions.untouched);
-            return Err(CompileFailure::Program(vec![diagnostic]));
+            return Err(diagnostic.into());
         }
         let precision = self.precision(backend)?;
-        let moments = self.lower("moments", &functions.moments, &[], precision)?;
-        let predict = self.lower("predict_pruned", &functions.predict, &[], precision)?;
         let untouched = functions.untouched.into_iter();
         Ok(Some(Pruning {
             fractions: vi.prune.clone(),
             sites: functions.sites.iter().map(|site| site.to_string()).collect(),
             untouched: untouched.map(|(site, why)| (site.to_string(), why)).collect(),
-            moments: self.code(moments, backend)?,
-            predict: self.code(predict, backend)?,
+            moments: self.program("moments", &functions.moments, precision, backend)?,
+            predict: self.program("predict_pruned", &functions.predict, precision, backend)?,
         }))
     }
 

@@ -16,13 +16,6 @@ pub fn wrong_iterates(
     schemas: &HashMap<String, Schema>,
     infers: &[InferenceBlock],
 ) -> Vec<Diagnostic> {
-    let item = |infer: &InferenceBlock| {
-        program
-            .module
-            .infers
-            .iter()
-            .find(|item| *item.name == *infer.name)
-    };
     let splits = |item: &InferItem| {
         let schema = schemas.get(&*program.module.datas[item.data].name);
         schema.map_or(1, |schema| schema.splits)
@@ -30,7 +23,7 @@ pub fn wrong_iterates(
     let wrong = |infer: &InferenceBlock| {
         let name = infer.iterated()?.options.iterates.as_ref()?;
         let from = infers.iter().find(|other| other.name == *name)?;
-        let (own, other) = (item(infer)?, item(from)?);
+        let (own, other) = (program.infer(&infer.name)?, program.infer(&from.name)?);
         let Some(held) = from.work.part().held() else {
             return Some(diagnostics::no_iterates(own, name));
         };

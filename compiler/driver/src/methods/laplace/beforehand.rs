@@ -65,9 +65,7 @@ impl Compilation<'_> {
             (false, true) => NoRanking::TooFewCurved(wanted, curved),
             (false, false) => return Ok(()),
         };
-        Err(CompileFailure::Program(vec![diagnostics::no_subnetwork(
-            self.item, why,
-        )]))
+        Err(diagnostics::no_subnetwork(self.item, why).into())
     }
 
     /// Rejects options that the model does not allow: tuning of the prior during the search, or a
@@ -133,8 +131,7 @@ impl Compilation<'_> {
 pub fn lacking(program: &CheckedProgram, infers: &[InferenceBlock]) -> Vec<Diagnostic> {
     let of_one = |infer: &InferenceBlock| {
         let laplace = infer.laplace()?;
-        let mut items = program.module.infers.iter();
-        let item = items.find(|item| *item.name == *infer.name)?;
+        let item = program.infer(&infer.name)?;
         no_maximum((item, infer), laplace, infers).or_else(|| no_ranking(item, laplace, infers))
     };
     infers.iter().filter_map(of_one).collect()

@@ -102,8 +102,7 @@ impl Compilation<'_> {
             false => &sampled.density,
         };
         let precision = self.precision(backend)?;
-        let program = self.lower("density", function, &[], precision)?;
-        Ok(self.code(program, backend)?)
+        Ok(self.program("density", function, precision, backend)?)
     }
 }
 
