@@ -8,7 +8,6 @@ use crate::ops;
 use crate::types::Type;
 use bnnc_base::dtype::DType;
 use bnnc_base::nearest::nearest;
-use bnnc_base::shape::{Dim, Shape, Symbol};
 use bnnc_base::text::{Reader, TextError};
 use std::str::FromStr;
 use std::sync::Arc;
@@ -55,16 +54,16 @@ impl Parser<'_> {
     fn function(&mut self) -> Result<Function, TextError> {
         self.reader.expect("fn")?;
         let mut function = Function {
-            name: self.name()?,
+            name: name(&mut self.reader)?,
             ..Function::default()
         };
         self.reader.expect("(")?;
-        let mut params = self.list(")", Parser::param)?;
+        let mut params = self.reader.list(")", param)?;
         function.params = params.iter().map(|param| param.value).collect();
         params.sort_by_key(|param| std::cmp::Reverse(param.value));
         self.reader.expect("->")?;
         self.reader.expect("(")?;
-        let results = self.list(")", Parser::result)?;
+        let results = self.reader.list(")", result)?;
         self.reader.expect("{")?;
         place_params(&mut function, &mut params);
         while !self.reader.eat("}") {
@@ -88,40 +87,6 @@ impl Parser<'_> {
         Ok(function)
     }
 
-    /// Parses items that are separated by commas, up to and including the token `end`.
-    fn list<T>(
-        &mut self,
-        end: &str,
-        item: fn(&mut Self) -> Result<T, TextError>,
-    ) -> Result<Vec<T>, TextError> {
-        let mut items = Vec::new();
-        while !self.reader.eat(end) {
-            if !items.is_empty() {
-                self.reader.expect(",")?;
-            }
-            items.push(item(self)?);
-        }
-        Ok(items)
-    }
-
-    fn param(&mut self) -> Result<Param, TextError> {
-        let value = self.value()?;
-        let name = self.name()?;
-        self.reader.expect(":")?;
-        let node = Node {
-            kind: NodeKind::Param(name.into()),
-            ty: self.ty()?,
-            label: None,
-        };
-        Ok(Param { value, node })
-    }
-
-    fn result(&mut self) -> Result<(Arc<str>, Value), TextError> {
-        let name = self.name()?;
-        self.reader.expect(":")?;
-        Ok((name.into(), self.value()?))
-    }
-
     fn node(&mut self, function: &mut Function) -> Result<(), TextError> {
         let next = Value(function.nodes.len() as u32);
         let line = self.reader.line();
@@ -130,7 +95,7 @@ impl Parser<'_> {
         let op = self.op()?;
         let mut args = Vec::new();
         while self.reader.peek().starts_with('%') {
-            let arg = self.value()?;
+            let arg = value(&mut self.reader)?;
             if arg >= next {
                 return Err(self
                     .reader
@@ -146,13 +111,13 @@ impl Parser<'_> {
             message: format!("operands of `{}`: {why}", op.name),
         })?;
         self.reader.expect(":")?;
-        let written = self.ty()?;
+        let written = read_type(&mut self.reader)?;
         if written != ty {
             let message = format!("expected the type {ty} for {next}, found {written}");
             return Err(TextError { line, message });
         }
         let label = match self.reader.eat("@") {
-            true => Some(self.quoted()?.into()),
+            true => Some(self.reader.quoted()?.into()),
             false => None,
         };
         function.nodes.push(Node {
@@ -190,108 +155,22 @@ impl Parser<'_> {
     fn attr(&mut self, kind: AttrKind) -> Result<Attr, TextError> {
         Ok(match kind {
             AttrKind::Dist => Attr::Dist(self.dist()?),
-            AttrKind::Dim => Attr::Dim(self.dim()?),
-            AttrKind::DType => Attr::DType(self.dtype()?),
+            AttrKind::Dim => Attr::Dim(self.reader.dim()?),
+            AttrKind::DType => Attr::DType(dtype(&mut self.reader)?),
             AttrKind::Function => Attr::Function(Arc::new(self.function()?)),
             AttrKind::Int => Attr::Int(self.reader.number()?),
-            AttrKind::Ints => Attr::Ints(self.numbers()?),
+            AttrKind::Ints => Attr::Ints(numbers(&mut self.reader)?),
             AttrKind::Real => Attr::Real(self.reader.number()?),
-            AttrKind::Reals => Attr::Reals(self.numbers()?),
-            AttrKind::Shape => Attr::Shape(self.shape()?),
-            AttrKind::Symbol => Attr::Symbol(self.quoted()?.into()),
+            AttrKind::Reals => Attr::Reals(numbers(&mut self.reader)?),
+            AttrKind::Shape => Attr::Shape(self.reader.shape()?),
+            AttrKind::Symbol => Attr::Symbol(self.reader.quoted()?.into()),
         })
     }
 
-    fn numbers<T: FromStr>(&mut self) -> Result<Vec<T>, TextError> {
-        self.reader.expect("[")?;
-        self.list("]", |parser| parser.reader.number())
-    }
-
     fn dist(&mut self) -> Result<Arc<Instance>, TextError> {
-        let name = self.reader.peek().trim_matches('"');
-        match (self.table)(name) {
-            Some(dist) => {
-                self.reader.token();
-                Ok(dist)
-            }
-            None => Err(self.reader.error("expected a distribution that is defined here")),
-        }
-    }
-
-    fn ty(&mut self) -> Result<Type, TextError> {
-        let dtype = self.dtype()?;
-        Ok(Type::new(dtype, self.shape()?))
-    }
-
-    fn dtype(&mut self) -> Result<DType, TextError> {
-        let known = [DType::Real, DType::Int, DType::Bool];
-        match known
-            .into_iter()
-            .find(|dtype| dtype.to_string() == self.reader.peek())
-        {
-            Some(dtype) => {
-                self.reader.token();
-                Ok(dtype)
-            }
-            None => Err(self.reader.error("expected `real`, `int` or `bool`")),
-        }
-    }
-
-    fn shape(&mut self) -> Result<Shape, TextError> {
-        self.reader.expect("[")?;
-        Ok(Shape(self.list("]", Parser::dim)?))
-    }
-
-    fn dim(&mut self) -> Result<Dim, TextError> {
-        match Symbol::from_name(self.reader.peek()) {
-            Some(symbol) => {
-                self.reader.token();
-                Ok(Dim::Symbol(symbol))
-            }
-            None => Ok(Dim::Fixed(self.reader.number()?)),
-        }
-    }
-
-    fn value(&mut self) -> Result<Value, TextError> {
-        match self
-            .reader
-            .peek()
-            .strip_prefix('%')
-            .and_then(|digits| digits.parse().ok())
-        {
-            Some(number) => {
-                self.reader.token();
-                Ok(Value(number))
-            }
-            None => Err(self.reader.error("expected a value such as `%0`")),
-        }
-    }
-
-    /// Parses a name, with or without quotes.
-    fn name(&mut self) -> Result<String, TextError> {
-        let token = self.reader.peek();
-        if token.starts_with('"') {
-            return self.quoted();
-        }
-        match token.starts_with(|c: char| c.is_alphabetic() || matches!(c, '_' | '$')) {
-            true => Ok(self.reader.token().to_owned()),
-            false => Err(self.reader.error("expected a name")),
-        }
-    }
-
-    fn quoted(&mut self) -> Result<String, TextError> {
-        let inner = self
-            .reader
-            .peek()
-            .strip_prefix('"')
-            .and_then(|rest| rest.strip_suffix('"'));
-        match inner {
-            Some(name) => {
-                self.reader.token();
-                Ok(name.to_owned())
-            }
-            None => Err(self.reader.error("expected a name in quotes")),
-        }
+        self.reader.choose("a distribution that is defined here", |name| {
+            (self.table)(name.trim_matches('"'))
+        })
     }
 }
 
@@ -301,4 +180,56 @@ fn place_params(function: &mut Function, params: &mut Vec<Param>) {
     while let Some(param) = params.pop_if(|param| param.value.0 as usize == function.nodes.len()) {
         function.nodes.push(param.node);
     }
+}
+
+fn param(reader: &mut Reader<'_>) -> Result<Param, TextError> {
+    let value = value(reader)?;
+    let name = name(reader)?;
+    reader.expect(":")?;
+    let node = Node {
+        kind: NodeKind::Param(name.into()),
+        ty: read_type(reader)?,
+        label: None,
+    };
+    Ok(Param { value, node })
+}
+
+fn result(reader: &mut Reader<'_>) -> Result<(Arc<str>, Value), TextError> {
+    let name = name(reader)?;
+    reader.expect(":")?;
+    Ok((name.into(), value(reader)?))
+}
+
+fn numbers<T: FromStr>(reader: &mut Reader<'_>) -> Result<Vec<T>, TextError> {
+    reader.expect("[")?;
+    reader.list("]", Reader::number)
+}
+
+fn read_type(reader: &mut Reader<'_>) -> Result<Type, TextError> {
+    let dtype = dtype(reader)?;
+    Ok(Type::new(dtype, reader.shape()?))
+}
+
+fn dtype(reader: &mut Reader<'_>) -> Result<DType, TextError> {
+    reader.choose("`real`, `int` or `bool`", |word| {
+        let known = [DType::Real, DType::Int, DType::Bool];
+        known.into_iter().find(|dtype| dtype.to_string() == word)
+    })
+}
+
+fn value(reader: &mut Reader<'_>) -> Result<Value, TextError> {
+    reader.choose("a value such as `%0`", |token| {
+        token.strip_prefix('%')?.parse().ok().map(Value)
+    })
+}
+
+/// Parses a name, with or without quotes.
+fn name(reader: &mut Reader<'_>) -> Result<String, TextError> {
+    if reader.peek().starts_with('"') {
+        return reader.quoted();
+    }
+    reader.choose("a name", |token| {
+        let is_name = token.starts_with(|c: char| c.is_alphabetic() || matches!(c, '_' | '$'));
+        is_name.then(|| token.to_owned())
+    })
 }

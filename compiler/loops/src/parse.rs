@@ -9,7 +9,7 @@ use bnnc_abi::primitive;
 use bnnc_abi::symbols::NoiseKind;
 use bnnc_base::arena::Arena;
 use bnnc_base::dtype::{DType, Precision};
-use bnnc_base::shape::{Dim, Shape, Symbol};
+use bnnc_base::shape::Symbol;
 use bnnc_base::text::{Reader, TextError};
 use bnnc_math::scalar::Scalar;
 use std::sync::Arc;
@@ -33,8 +33,8 @@ pub fn parse(text: &str) -> Read<LoopProgram> {
 
 fn plan(reader: &mut Reader<'_>) -> Read<Plan> {
     reader.expect("plan")?;
-    let name = quoted(reader)?;
-    let precision = choose(reader, "a precision", |word| match word {
+    let name = reader.quoted()?;
+    let precision = reader.choose("a precision", |word| match word {
         "f32" => Some(Precision::F32),
         "f64" => Some(Precision::F64),
         _ => None,
@@ -58,9 +58,8 @@ fn plan(reader: &mut Reader<'_>) -> Read<Plan> {
 
 fn buffer(reader: &mut Reader<'_>) -> Read<Buffer> {
     let storage = storage(reader)?;
-    let name = quoted(reader)?.into();
-    reader.expect("[")?;
-    let shape = Shape(list(reader, "]", dim)?);
+    let name = reader.quoted()?.into();
+    let shape = reader.shape()?;
     let role = match reader.peek() {
         "input" => BufferRole::Input,
         "state" => BufferRole::State,
@@ -69,7 +68,7 @@ fn buffer(reader: &mut Reader<'_>) -> Read<Buffer> {
         "constant" => {
             reader.token();
             reader.expect("(")?;
-            let values = list(reader, ")", |reader| reader.number::<f64>())?;
+            let values = reader.list(")", |reader| reader.number::<f64>())?;
             return Ok(Buffer {
                 name,
                 storage,
@@ -101,7 +100,7 @@ fn step(reader: &mut Reader<'_>) -> Read<PlanStep> {
         return launch(reader).map(PlanStep::Launch);
     }
     if reader.eat("call") {
-        let primitive = choose(reader, "a primitive", primitive::lookup)?;
+        let primitive = reader.choose("a primitive", primitive::lookup)?;
         let buffers = buffers(reader)?;
         return Ok(PlanStep::Call(PrimitiveCall {
             primitive,
@@ -130,9 +129,9 @@ fn launch(reader: &mut Reader<'_>) -> Read<Launch> {
     let work = amount(reader)?;
     reader.expect("reduces")?;
     reader.expect("(")?;
-    let reduces = list(reader, ")", |reader| {
+    let reduces = reader.list(")", |reader| {
         let slot = reader.number()?;
-        let combine = choose(reader, "`sum` or `max`", combine_from)?;
+        let combine = reader.choose("`sum` or `max`", combine_from)?;
         Ok(Reduce {
             slot,
             combine,
@@ -151,13 +150,13 @@ fn launch(reader: &mut Reader<'_>) -> Read<Launch> {
 
 fn buffers(reader: &mut Reader<'_>) -> Read<Vec<BufferId>> {
     reader.expect("(")?;
-    list(reader, ")", buffer_id)
+    reader.list(")", buffer_id)
 }
 
 fn ints(reader: &mut Reader<'_>) -> Read<Vec<Amount>> {
     reader.expect("ints")?;
     reader.expect("(")?;
-    list(reader, ")", amount)
+    reader.list(")", amount)
 }
 
 fn amount(reader: &mut Reader<'_>) -> Read<Amount> {
@@ -175,23 +174,23 @@ fn extent(reader: &mut Reader<'_>) -> Read<Extent> {
     let factor = reader.number()?;
     let mut symbols = Vec::new();
     while reader.eat("*") {
-        symbols.push(choose(reader, "a symbol", Symbol::from_name)?);
+        symbols.push(reader.choose("a symbol", Symbol::from_name)?);
     }
     Ok(Extent { factor, symbols })
 }
 
 fn kernel(reader: &mut Reader<'_>) -> Read<Kernel> {
     reader.expect("kernel")?;
-    let name = quoted(reader)?;
+    let name = reader.quoted()?;
     let dims = sizes(reader)?;
     reader.expect("(")?;
-    let slots = list(reader, ")", storage)?;
+    let slots = reader.list(")", storage)?;
     reader.expect("{")?;
     let mut body = Arena::default();
     while reader.peek().starts_with('v') {
         numbered(reader, "v", body.len())?;
         reader.expect(":")?;
-        let dtype = choose(reader, "a type", dtype_from)?;
+        let dtype = reader.choose("a type", dtype_from)?;
         reader.expect("=")?;
         body.push(Inst {
             op: inst_op(reader)?,
@@ -224,7 +223,7 @@ fn inst_op(reader: &mut Reader<'_>) -> Read<InstOp> {
     if reader.eat("noise") {
         return noise(reader);
     }
-    let scalar = choose(reader, "an operation", Scalar::from_name)?;
+    let scalar = reader.choose("an operation", Scalar::from_name)?;
     let operands = (0..scalar.arity())
         .map(|_| inst_id(reader))
         .collect::<Read<Vec<InstId>>>()?;
@@ -232,7 +231,7 @@ fn inst_op(reader: &mut Reader<'_>) -> Read<InstOp> {
 }
 
 fn noise(reader: &mut Reader<'_>) -> Read<InstOp> {
-    let kind = choose(reader, "a kind of noise", NoiseKind::from_name)?;
+    let kind = reader.choose("a kind of noise", NoiseKind::from_name)?;
     let key = size(reader)?;
     reader.expect("(")?;
     let draw = inst_id(reader)?;
@@ -285,7 +284,7 @@ fn access(reader: &mut Reader<'_>) -> Read<Access> {
 fn output(reader: &mut Reader<'_>) -> Read<KernelOutput> {
     let combine = match reader.eat("store") {
         true => None,
-        false => Some(choose(reader, "an output", combine_from)?),
+        false => Some(reader.choose("an output", combine_from)?),
     };
     let value = inst_id(reader)?;
     reader.expect("->")?;
@@ -298,7 +297,7 @@ fn output(reader: &mut Reader<'_>) -> Read<KernelOutput> {
 
 fn sizes(reader: &mut Reader<'_>) -> Read<Vec<LoopSize>> {
     reader.expect("[")?;
-    list(reader, "]", size)
+    reader.list("]", size)
 }
 
 fn size(reader: &mut Reader<'_>) -> Read<LoopSize> {
@@ -308,16 +307,8 @@ fn size(reader: &mut Reader<'_>) -> Read<LoopSize> {
     }
 }
 
-fn dim(reader: &mut Reader<'_>) -> Read<Dim> {
-    if let Some(symbol) = Symbol::from_name(reader.peek()) {
-        reader.token();
-        return Ok(Dim::Symbol(symbol));
-    }
-    reader.number().map(Dim::Fixed)
-}
-
 fn storage(reader: &mut Reader<'_>) -> Read<Storage> {
-    choose(reader, "`real` or `int`", |word| match word {
+    reader.choose("`real` or `int`", |word| match word {
         "real" => Some(Storage::Real),
         "int" => Some(Storage::Int),
         _ => None,
@@ -345,7 +336,7 @@ fn inst_id(reader: &mut Reader<'_>) -> Read<InstId> {
 }
 
 fn id(reader: &mut Reader<'_>, prefix: &str) -> Read<u32> {
-    choose(reader, &format!("`{prefix}` and a number"), |word| {
+    reader.choose(&format!("`{prefix}` and a number"), |word| {
         word.strip_prefix(prefix)?.parse().ok()
     })
 }
@@ -353,35 +344,4 @@ fn id(reader: &mut Reader<'_>, prefix: &str) -> Read<u32> {
 /// Parses the name of a definition. The names must be numbered in increasing order.
 fn numbered(reader: &mut Reader<'_>, prefix: &str, next: usize) -> Read<()> {
     reader.expect(&format!("{prefix}{next}"))
-}
-
-fn quoted(reader: &mut Reader<'_>) -> Read<String> {
-    choose(reader, "a name in quotes", |word| {
-        Some(word.strip_prefix('"')?.strip_suffix('"')?.to_owned())
-    })
-}
-
-fn choose<T>(reader: &mut Reader<'_>, what: &str, of: impl Fn(&str) -> Option<T>) -> Read<T> {
-    match of(reader.peek()) {
-        Some(found) => {
-            reader.token();
-            Ok(found)
-        }
-        None => Err(reader.error(&format!("expected {what}"))),
-    }
-}
-
-/// Parses items that are separated by commas, up to and including the token `close`.
-fn list<T>(reader: &mut Reader<'_>, close: &str, item: impl Fn(&mut Reader<'_>) -> Read<T>) -> Read<Vec<T>> {
-    let mut items = Vec::new();
-    if reader.eat(close) {
-        return Ok(items);
-    }
-    loop {
-        items.push(item(reader)?);
-        if reader.eat(close) {
-            return Ok(items);
-        }
-        reader.expect(",")?;
-    }
 }

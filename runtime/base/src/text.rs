@@ -1,6 +1,7 @@
 //! A small tokeniser for the text forms of graphs and loops. Tokens are words, numbers and
 //! punctuation.
 
+use crate::shape::{Dim, Shape, Symbol};
 use std::fmt;
 
 /// The reason why a text form could not be read, and the line of the error.
@@ -114,13 +115,73 @@ impl<'a> Reader<'a> {
     /// # Errors
     /// Fails if the next token is not a number of this type.
     pub fn number<T: std::str::FromStr>(&mut self) -> Result<T, TextError> {
-        let token = self.peek();
-        match token.parse() {
-            Ok(value) => {
+        self.choose("a number", |token| token.parse().ok())
+    }
+
+    /// Consumes the next token if `of` accepts it, and returns the result of `of`. `what` names the expected
+    /// token.
+    ///
+    /// # Errors
+    /// Fails if `of` does not accept the token.
+    pub fn choose<T>(&mut self, what: &str, of: impl FnOnce(&str) -> Option<T>) -> Result<T, TextError> {
+        match of(self.peek()) {
+            Some(found) => {
                 self.token();
-                Ok(value)
+                Ok(found)
             }
-            Err(_) => Err(self.error("expected a number")),
+            None => Err(self.error(&format!("expected {what}"))),
+        }
+    }
+
+    /// Consumes the next token as a name in quotes, and returns the name.
+    ///
+    /// # Errors
+    /// Fails if the next token is not in quotes.
+    pub fn quoted(&mut self) -> Result<String, TextError> {
+        self.choose("a name in quotes", |token| {
+            Some(token.strip_prefix('"')?.strip_suffix('"')?.to_owned())
+        })
+    }
+
+    /// Consumes items that are separated by commas, up to and including the token `close`.
+    ///
+    /// # Errors
+    /// Fails if an item cannot be read, or if neither a comma nor `close` follows an item.
+    pub fn list<T>(
+        &mut self,
+        close: &str,
+        item: impl Fn(&mut Reader<'a>) -> Result<T, TextError>,
+    ) -> Result<Vec<T>, TextError> {
+        let mut items = Vec::new();
+        while !self.eat(close) {
+            if !items.is_empty() {
+                self.expect(",")?;
+            }
+            items.push(item(self)?);
+        }
+        Ok(items)
+    }
+
+    /// Consumes the sizes of axes in brackets, such as `[batch, 3]`.
+    ///
+    /// # Errors
+    /// Fails if the next tokens are not a shape.
+    pub fn shape(&mut self) -> Result<Shape, TextError> {
+        self.expect("[")?;
+        self.list("]", Reader::dim).map(Shape)
+    }
+
+    /// Consumes the next token as the size of an axis: a number or a symbol.
+    ///
+    /// # Errors
+    /// Fails if the next token is neither.
+    pub fn dim(&mut self) -> Result<Dim, TextError> {
+        match Symbol::from_name(self.peek()) {
+            Some(symbol) => {
+                self.token();
+                Ok(Dim::Symbol(symbol))
+            }
+            None => self.number().map(Dim::Fixed),
         }
     }
 
