@@ -213,10 +213,7 @@ impl<'a> BodyBuilder<'a> {
                 for (number, coordinate) in numbers.iter_mut().zip(coordinates) {
                     *number = self.value(*coordinate, point)?;
                 }
-                let shape = match shape {
-                    Some(shape) => Some(self.value(*shape, point)?),
-                    None => None,
-                };
+                let shape = shape.map(|shape| self.value(shape, point)).transpose()?;
                 self.push(BodyOp::Noise(*kind, *key, numbers, shape, element), tensor.dtype)
             }
             TensorDef::Apply(scalar, args) => {

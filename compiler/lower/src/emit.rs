@@ -1,14 +1,14 @@
 //! Emits the steps, kernels and buffers of grouped tasks.
 
 use crate::body::BodyBuilder;
-use crate::contract;
 use crate::fuse::fuse;
 use crate::group::Groups;
 use crate::import::{self, Import};
 use crate::kernel::{RawKernel, RawOutput};
 use crate::polynomial::SizePolynomial;
 use crate::task::{self, TaskWork};
-use crate::tensor::{AssembledPart, CallInts, Coordinate, LibraryCall, Loop, TensorDef, TensorId, Tensors};
+use crate::tensor::{LibraryCall, Loop, TensorDef, TensorId, Tensors};
+use crate::{LoweringOptions, contract};
 use bnnc_abi::plan::{self, Buffer, BufferId, BufferRole, PlanStep};
 use bnnc_base::arena::{Arena, Id};
 use bnnc_base::dtype::DType;
@@ -23,21 +23,19 @@ use std::collections::hash_map::Entry;
 const NAMED: usize = 3;
 
 /// The buffers and kernels that are collected while steps are emitted.
-pub struct Emitter {
+pub struct Emitter<'a> {
     /// All buffers.
     pub buffers: Arena<BufferId, Buffer>,
     /// All kernels. Equal kernels are stored once.
     pub kernels: Vec<Kernel>,
-    /// The seed for the keys of noise.
-    pub seed: u64,
-    /// True if products may read operands through index maps.
-    pub views: bool,
+    /// The options of lowering.
+    pub options: &'a LoweringOptions,
 }
 
 /// The buffers of stored tensors.
 type Memory = HashMap<TensorId, BufferId>;
 
-impl Emitter {
+impl Emitter<'_> {
     /// Returns the steps that compute tensors and write them to ports.
     pub fn steps(
         &mut self,
@@ -89,10 +87,8 @@ impl Emitter {
                 continue;
             };
             let tensor = &tensors[id];
-            let name = tensor
-                .label
-                .as_ref()
-                .map_or_else(|| id.to_string(), |label| label.to_string());
+            let label = tensor.label.as_ref();
+            let name = label.map_or_else(|| id.to_string(), |label| label.to_string());
             let home = storage.homes[id.index()];
             entry.insert(home.unwrap_or_else(|| self.scratch(&name, &tensor.dims, tensor.dtype)));
         }
@@ -107,19 +103,13 @@ impl Emitter {
         members: &[usize],
         memory: &Memory,
     ) -> Result<PlanStep, Fault> {
-        let mut members: Vec<usize> = members
-            .iter()
-            .copied()
-            .filter(|task| !groups.silent[*task])
-            .collect();
+        let mut members = members.to_vec();
+        members.retain(|task| !groups.silent[*task]);
         members.sort_unstable();
         let domain = &groups.tasks[members[0]].domain;
         let mut body = BodyBuilder::new(tensors, &storage.stored, domain.len());
         let mut outputs = Vec::new();
-        for member in &members {
-            let TaskWork::Root(root) = &groups.tasks[*member].work else {
-                continue;
-            };
+        for root in members.iter().filter_map(|member| groups.tasks[*member].root()) {
             let (value, address) = task::evaluate(tensors, &mut body, root)?;
             if root.copy.is_none() && root.combine.is_none() && address.dynamic.is_empty() {
                 body.register(root.tensor, address.clone(), value);
@@ -172,19 +162,21 @@ impl Emitter {
         let carry_type = Type::new(init.dtype, Shape(init.dims.clone()));
         let counter = self.scratch("counter", &[], DType::Int);
         let carry = self.scratch("carry", &init.dims, init.dtype);
-        let mut start = Import::new(&mut self.buffers, (self.seed, self.views));
+        let mut start = Import::new(&mut self.buffers, self.options);
         let from = start.buffer(memory[&looped.args[0]], &carry_type);
         let start = start.tensors;
         steps.extend(self.steps(&start, &[(from, carry)])?);
 
-        let mut import = Import::new(&mut self.buffers, (self.seed, self.views));
+        let mut import = Import::new(&mut self.buffers, self.options);
         let count = import.buffer(counter, &Type::int(Shape::scalar()));
         let mut args = vec![import.buffer(carry, &carry_type)];
         for (at, arg) in looped.args.iter().enumerate().skip(1) {
             let outer = &tensors[*arg];
             let whole = import.buffer(memory[arg], &Type::new(outer.dtype, Shape(outer.dims.clone())));
             args.push(if at <= looped.sliced {
-                row(&mut import, whole, count)
+                let slice = &outer.dims[1..];
+                let at = import.picked(count, 0, slice);
+                import.view(whole, at, slice)
             } else {
                 whole
             });
@@ -194,22 +186,8 @@ impl Emitter {
             return Err(Fault::Bug("the body of a scan has one result".to_owned()));
         };
         let dims = import.tensors[next].dims.clone();
-        let index = import.view(count, Vec::new(), &dims);
-        let mut to = vec![Coordinate {
-            dynamic: Some(index),
-            ..Coordinate::default()
-        }];
-        to.extend((0..dims.len()).map(Coordinate::axis));
-        let parts = vec![AssembledPart {
-            value: next,
-            to,
-            combine: None,
-        }];
-        let kind = TensorDef::Assembled {
-            parts,
-            ordered: false,
-        };
-        let rows = import.push(kind, &tensors[id].dims, tensors[id].dtype);
+        let to = import.picked(count, 0, &dims);
+        let rows = import.assembled(next, to, None, &tensors[id].dims);
         let inner = import.tensors;
         let body = self.steps(&inner, &[(next, carry), (rows, memory[&id])])?;
         let count = SizePolynomial::of(looped.count).to_amount();
@@ -218,38 +196,8 @@ impl Emitter {
     }
 }
 
-/// Returns the slice of a tensor at a computed position along its first axis.
-fn row(import: &mut Import, whole: TensorId, position: TensorId) -> TensorId {
-    let dims = import.tensors[whole].dims[1..].to_vec();
-    let index = import.view(position, Vec::new(), &dims);
-    let mut at = vec![Coordinate {
-        dynamic: Some(index),
-        ..Coordinate::default()
-    }];
-    at.extend((0..dims.len()).map(Coordinate::axis));
-    import.view(whole, at, &dims)
-}
-
 fn library_call(tensors: &Tensors, memory: &Memory, id: TensorId, call: &LibraryCall) -> PlanStep {
-    let (args, ints) = match &call.ints {
-        CallInts::Given(ints) => (
-            call.args
-                .iter()
-                .map(|arg| contract::flat_base(tensors, *arg))
-                .collect::<Vec<_>>(),
-            ints.clone(),
-        ),
-        CallInts::Contraction(letters) => {
-            let (args, ints) =
-                contract::product(tensors, letters, [call.args[0], call.args[1]], &tensors[id].dims);
-            (args.to_vec(), ints)
-        }
-        CallInts::Views(letters) => {
-            let (args, ints) =
-                contract::views(tensors, letters, [call.args[0], call.args[1]], &tensors[id].dims);
-            (args.to_vec(), ints)
-        }
-    };
+    let (args, ints) = contract::arguments(tensors, call, &tensors[id].dims);
     let mut buffers: Vec<BufferId> = args.iter().map(|arg| memory[arg]).collect();
     buffers.push(memory[&id]);
     let ints = ints.iter().map(SizePolynomial::to_amount).collect();
@@ -264,10 +212,7 @@ fn library_call(tensors: &Tensors, memory: &Memory, id: TensorId, call: &Library
 /// kernel's outputs.
 fn name(tensors: &Tensors, groups: &Groups, members: &[usize]) -> String {
     let mut words: Vec<&str> = Vec::new();
-    for member in members {
-        let TaskWork::Root(root) = &groups.tasks[*member].work else {
-            continue;
-        };
+    for root in members.iter().filter_map(|member| groups.tasks[*member].root()) {
         let label = tensors[root.tensor]
             .label
             .as_deref()

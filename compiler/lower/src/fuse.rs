@@ -19,7 +19,7 @@
 
 use crate::contract;
 use crate::group::{self, Grouped, Groups};
-use crate::task::{TaskWork, TensorStorage};
+use crate::task::TensorStorage;
 use crate::tensor::{Coordinate, TensorDef, TensorId, Tensors};
 use bnnc_abi::plan::BufferId;
 use bnnc_abi::symbols::{NOISE_WEIGHT, weight};
@@ -293,12 +293,8 @@ fn users(tensors: &Tensors, live: &[bool]) -> Vec<Vec<TensorId>> {
 /// For each tensor that is evaluated instead of being loaded, returns the kernels that evaluate it.
 fn evaluated(groups: &Groups) -> HashMap<TensorId, BTreeSet<usize>> {
     let mut evaluated: HashMap<TensorId, BTreeSet<usize>> = HashMap::new();
-    for (at, task) in groups
-        .tasks
-        .iter()
-        .enumerate()
-        .filter(|(_, task)| matches!(task.work, TaskWork::Root(_)))
-    {
+    let tasks = groups.tasks.iter().enumerate();
+    for (at, task) in tasks.filter(|(_, task)| task.is_kernel()) {
         for id in &task.inlined {
             evaluated.entry(*id).or_default().insert(groups.partition.of(at));
         }

@@ -21,7 +21,7 @@
 use crate::partition::Partition;
 use crate::task::{self, Common, FusedTask, TensorStorage};
 use crate::tensor::Tensors;
-use crate::uses::{MemoryCell, Own, Uses};
+use crate::uses::{CellUses, MemoryCell, Uses};
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::Dim;
 use std::collections::{BTreeSet, HashMap};
@@ -52,7 +52,7 @@ pub struct Groups {
     /// The readers and writers of each memory cell.
     uses: Uses,
     /// The readers and writers of memory among the tasks of each group.
-    own: Vec<Own>,
+    own: Vec<CellUses>,
     /// The pairs of groups that were examined. The value is `None` if the two groups do not fit.
     /// Otherwise, the value holds the number of tasks of each group at that time.
     fit: HashMap<(usize, usize), Option<(usize, usize)>>,
@@ -153,11 +153,11 @@ impl Groups {
         let own = &self.own[group];
         let reads = self.uses.reads[task].iter().zip(&self.tasks[task].reads);
         let mut reads_fit = reads.map(|(cell, (_, place))| {
-            let mut writers = own.writers.get(cell).into_iter().flatten();
+            let mut writers = own.writers(*cell).iter();
             writers.all(|writer| self.tasks[*writer].stores_at(place.as_ref()))
         });
         let mut writes_fit = MemoryCell::written(&self.tasks[task]).map(|cell| {
-            let mut readers = own.readers.get(&cell).into_iter().flatten();
+            let mut readers = own.readers(cell).iter();
             readers.all(|reader| self.reads_what_is_stored(*reader, cell, task))
         });
         reads_fit.all(|fits| fits) && writes_fit.all(|fits| fits)
@@ -204,7 +204,7 @@ impl Groups {
         }
         let overwrites = |task: &usize| {
             let port = self.tasks[*task].port.map(MemoryCell::Port);
-            cycle_of[*task].is_some() && port.is_some_and(|port| !self.uses.readers(port).is_empty())
+            cycle_of[*task].is_some() && port.is_some_and(|port| !self.uses.all.readers(port).is_empty())
         };
         let mut writers: Vec<usize> = (0..self.tasks.len()).filter(overwrites).collect();
         // A task that copies cannot write to other memory, so the other tasks come first.
@@ -230,8 +230,8 @@ impl Groups {
         for consumer in 0..self.tasks.len() {
             for read in 0..self.tasks[consumer].reads.len() {
                 let cell = MemoryCell::Tensor(self.tasks[consumer].reads[read].0);
-                for at in 0..self.uses.writers(cell).len() {
-                    let producer = self.uses.writers(cell)[at];
+                for at in 0..self.uses.all.writers(cell).len() {
+                    let producer = self.uses.all.writers(cell)[at];
                     let (left, right) = (self.partition.of(producer), self.partition.of(consumer));
                     if self.size(left) + self.size(right) <= MOST_LINKED {
                         self.try_merge(left, right);
@@ -303,7 +303,7 @@ impl Groups {
     pub fn is_read_outside(&self, task: usize) -> bool {
         let group = self.partition.of(task);
         let cell = self.tasks[task].writes.map(MemoryCell::Tensor);
-        let mut readers = cell.into_iter().flat_map(|cell| self.uses.readers(cell));
+        let mut readers = cell.into_iter().flat_map(|cell| self.uses.all.readers(cell));
         readers.any(|reader| self.partition.of(*reader) != group)
     }
 

@@ -5,8 +5,11 @@ mod flatten;
 mod movement;
 mod windows;
 
+use crate::LoweringOptions;
 use crate::polynomial::{SizePolynomial, row_major};
-use crate::tensor::{CallInts, Coordinate, LibraryCall, Loop, TensorDef, TensorExpr, TensorId, Tensors};
+use crate::tensor::{
+    AssembledPart, CallInts, Coordinate, LibraryCall, Loop, TensorDef, TensorExpr, TensorId, Tensors,
+};
 use bnnc_abi::plan::{Buffer, BufferId, BufferRole, Combine, Storage};
 use bnnc_abi::primitive::{self, Primitive};
 use bnnc_abi::symbols::NoiseKind;
@@ -36,9 +39,7 @@ pub struct Import<'a> {
     /// The tensors converted so far.
     pub tensors: Tensors,
     buffers: &'a mut Arena<BufferId, Buffer>,
-    seed: u64,
-    /// True if products may read operands through index maps.
-    views: bool,
+    options: &'a LoweringOptions,
     /// The products that replace sums of windows.
     convolved: HashSet<TensorId>,
 }
@@ -51,14 +52,12 @@ struct Site<'a> {
 }
 
 impl<'a> Import<'a> {
-    /// Creates an import without tensors. Literals become buffers in `buffers`. The keys of noise sites are derived from `seed`. If `views` is true,
-    /// products may read operands through index maps.
-    pub fn new(buffers: &'a mut Arena<BufferId, Buffer>, (seed, views): (u64, bool)) -> Import<'a> {
+    /// Creates an import without tensors. Literals become buffers in `buffers`.
+    pub fn new(buffers: &'a mut Arena<BufferId, Buffer>, options: &'a LoweringOptions) -> Import<'a> {
         Import {
             tensors: Tensors::default(),
             buffers,
-            seed,
-            views,
+            options,
             convolved: HashSet::new(),
         }
     }
@@ -85,6 +84,22 @@ impl<'a> Import<'a> {
             TensorDef::Const(number) => self.push(TensorDef::Const(number), dims, dtype),
             _ => self.push(TensorDef::View(arg, at), dims, dtype),
         }
+    }
+
+    /// Adds a tensor with the axes `dims` that one kernel writes. Element by element, `value` is written to the
+    /// position `to`, or combined with the stored element.
+    pub fn assembled(
+        &mut self,
+        value: TensorId,
+        to: Vec<Coordinate>,
+        combine: Option<Combine>,
+        dims: &[Dim],
+    ) -> TensorId {
+        let kind = TensorDef::Assembled {
+            parts: vec![AssembledPart { value, to, combine }],
+            ordered: false,
+        };
+        self.push(kind, dims, self.tensors[value].dtype)
     }
 
     fn dims(&self, id: TensorId) -> Vec<Dim> {
@@ -148,7 +163,7 @@ impl<'a> Import<'a> {
             }
             KernelKind::Cholesky => {
                 let (batch, n) = stacked(dims);
-                self.call(&primitive::CHOLESKY, site, vec![batch, n])
+                self.flat_call(&primitive::CHOLESKY, site, vec![batch, n])
             }
             KernelKind::Concat => self.concat(site),
             KernelKind::Constant => self.constant(site),
@@ -193,7 +208,7 @@ impl<'a> Import<'a> {
                 let (starts, strides) = (ops::slice::starts(site.attrs), ops::slice::strides(site.attrs));
                 let window = starts.iter().zip(strides).enumerate();
                 let at = window
-                    .map(|(axis, (start, stride))| movement::strided(axis, *start, *stride))
+                    .map(|(axis, (start, stride))| Coordinate::strided(axis, *start, *stride))
                     .collect();
                 self.view(site.args[0], at, dims)
             }
@@ -208,7 +223,7 @@ impl<'a> Import<'a> {
                 let (batch, n) = stacked(&self.dims(site.args[0]));
                 let columns = SizePolynomial::of(dims[dims.len() - 1]);
                 let transposed = SizePolynomial::fixed(ops::triangular_solve::transposed(site.attrs));
-                self.call(
+                self.flat_call(
                     &primitive::TRIANGULAR_SOLVE,
                     site,
                     vec![batch, n, columns, transposed],
@@ -217,18 +232,30 @@ impl<'a> Import<'a> {
         })
     }
 
+    /// Adds a call whose result is real.
     fn call(
+        &mut self,
+        def: &'static primitive::PrimitiveDef,
+        args: &[TensorId],
+        ints: CallInts,
+        dims: &[Dim],
+    ) -> TensorId {
+        let call = LibraryCall {
+            primitive: Primitive(def),
+            args: args.to_vec(),
+            ints,
+        };
+        self.push(TensorDef::Call(call), dims, DType::Real)
+    }
+
+    /// Adds a call that reads its operands in row-major order and receives these integers.
+    fn flat_call(
         &mut self,
         def: &'static primitive::PrimitiveDef,
         site: &Site,
         ints: Vec<SizePolynomial>,
     ) -> TensorId {
-        let call = LibraryCall {
-            primitive: Primitive(def),
-            args: site.args.clone(),
-            ints: CallInts::Given(ints),
-        };
-        self.push(TensorDef::Call(call), site.ty.dims(), site.ty.dtype)
+        self.call(def, &site.args, CallInts::Given(ints), site.ty.dims())
     }
 
     fn cumsum(&mut self, site: &Site) -> TensorId {
@@ -236,7 +263,7 @@ impl<'a> Import<'a> {
         let sizes = [&dims[..axis], &dims[axis..=axis], &dims[axis + 1..]].map(SizePolynomial::product);
         let mut ints = sizes.to_vec();
         ints.push(SizePolynomial::fixed(ops::cumsum::reverse(site.attrs)));
-        self.call(&primitive::CUMSUM, site, ints)
+        self.flat_call(&primitive::CUMSUM, site, ints)
     }
 
     fn constant(&mut self, site: &Site) -> TensorId {
@@ -278,11 +305,10 @@ impl<'a> Import<'a> {
         let leading = self.dims(site.args[0]).len();
         let mut strides = vec![SizePolynomial::default(); leading];
         strides.extend(row_major(&dims[leading..]));
-        let spread = |import: &mut Self, at: usize| {
-            import.view(site.args[at], (0..leading).map(Coordinate::axis).collect(), dims)
-        };
+        let spread =
+            |import: &mut Self, at: usize| import.view(site.args[at], Coordinate::axes(0..leading), dims);
         let coordinates = [spread(self, 0), spread(self, 1), spread(self, 2)];
-        let key = philox::key(self.seed, path) as i64;
+        let key = philox::key(self.options.seed, path) as i64;
         self.push(
             TensorDef::Noise {
                 kind,

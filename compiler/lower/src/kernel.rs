@@ -231,7 +231,7 @@ impl RawKernel {
     ) -> (Kernel, Launch) {
         let mut slots = Slots::default();
         let mut body = Arena::default();
-        let dims = self.dims.iter().map(|dim| slots.size(dim)).collect();
+        let dims = slots.sizes(&self.dims);
         for (op, dtype) in &self.insts {
             let op = match op {
                 BodyOp::Const(bits) => InstOp::Const(f64::from_bits(*bits)),
@@ -244,7 +244,7 @@ impl RawKernel {
                     coordinates: *coordinates,
                     shape: *shape,
                     offset: slots.size(&place.offset),
-                    strides: place.strides.iter().map(|stride| slots.size(stride)).collect(),
+                    strides: slots.sizes(&place.strides),
                 },
             };
             body.push(Inst { op, dtype: *dtype });
@@ -318,6 +318,13 @@ impl Slots {
         }
     }
 
+    fn sizes(&mut self, polynomials: &[SizePolynomial]) -> Vec<LoopSize> {
+        polynomials
+            .iter()
+            .map(|polynomial| self.size(polynomial))
+            .collect()
+    }
+
     fn slot(&mut self, amount: Amount) -> LoopSize {
         let known = self.ints.iter().position(|known| *known == amount);
         let slot = known.unwrap_or_else(|| {
@@ -333,22 +340,17 @@ impl Slots {
             self.buffers.push(buffer);
             self.buffers.len() - 1
         });
-        let dynamic = |(index, stride, limit): &(InstId, SizePolynomial, SizePolynomial)| {
-            (*index, stride.clone(), limit.clone())
-        };
-        let dynamic: Vec<_> = place.dynamic.iter().map(dynamic).collect();
+        let (offset, strides) = (self.size(&place.offset), self.sizes(&place.strides));
+        let dynamic = place.dynamic.iter().map(|(index, stride, limit)| Dynamic {
+            index: *index,
+            stride: self.size(stride),
+            limit: self.size(limit),
+        });
         Access {
             slot: slot as u32,
-            offset: self.size(&place.offset),
-            strides: place.strides.iter().map(|stride| self.size(stride)).collect(),
-            dynamic: dynamic
-                .into_iter()
-                .map(|(index, stride, limit)| Dynamic {
-                    index,
-                    stride: self.size(&stride),
-                    limit: self.size(&limit),
-                })
-                .collect(),
+            offset,
+            strides,
+            dynamic: dynamic.collect(),
         }
     }
 }

@@ -58,8 +58,7 @@ pub fn lower(function: &Function, options: &LoweringOptions) -> Result<LoopProgr
     let mut emitter = emit::Emitter {
         buffers: Arena::default(),
         kernels: Vec::new(),
-        seed: options.seed,
-        views: options.views,
+        options,
     };
     let is_state = |name: &str| options.states.iter().any(|state| state == name);
     let mut params = Vec::new();
@@ -89,7 +88,7 @@ pub fn lower(function: &Function, options: &LoweringOptions) -> Result<LoopProgr
                 .push(import::as_buffer(name, function.ty(*value), BufferRole::Output)),
         });
     }
-    let mut import = import::Import::new(&mut emitter.buffers, (options.seed, options.views));
+    let mut import = import::Import::new(&mut emitter.buffers, options);
     let args: Vec<_> = function
         .params
         .iter()

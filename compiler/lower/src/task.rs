@@ -72,7 +72,15 @@ pub struct FusedTask {
 impl FusedTask {
     /// Returns whether the task is an output of a kernel.
     pub fn is_kernel(&self) -> bool {
-        matches!(self.work, TaskWork::Root(_))
+        self.root().is_some()
+    }
+
+    /// Returns the output, if the task is an output of a kernel.
+    pub fn root(&self) -> Option<&Root> {
+        match &self.work {
+            TaskWork::Root(root) => Some(root),
+            TaskWork::Opaque(_) => None,
+        }
     }
 
     /// Returns whether each point stores its element at the address `place` and nowhere else.
@@ -110,11 +118,10 @@ pub fn tasks(tensors: &Tensors, live: &[bool], storage: &TensorStorage) -> Resul
 }
 
 fn pointwise(tensors: &Tensors, id: TensorId, copy: Option<BufferId>) -> Root {
-    let to = (0..tensors[id].dims.len()).map(Coordinate::axis).collect();
     Root {
         value: id,
         tensor: id,
-        to,
+        to: Coordinate::axes(0..tensors[id].dims.len()),
         combine: None,
         copy,
     }
@@ -268,24 +275,14 @@ pub fn common_reads(tensors: &Tensors, task: &FusedTask) -> Vec<Common> {
     reads.chain(noise.map(|id| Common::Noise(*id))).collect()
 }
 
-/// Returns the property `Small` if a kernel is small, and `None` otherwise.
+/// Returns the property `Small` if the launch is most of the cost of a kernel. Such a kernel may join any
+/// other kernel with the same domain.
 pub fn common_cost(task: &FusedTask) -> Option<Common> {
-    is_small(task).then_some(Common::Small)
-}
-
-/// Returns whether the launch is most of the cost of a kernel. A kernel whose cost is mostly the
-/// launch may join any other kernel with the same domain.
-fn is_small(task: &FusedTask) -> bool {
     let limit = if task.domain.iter().all(|dim| dim.fixed().is_some()) {
         SMALL
     } else {
         SMALL_ROW
     };
-    task.is_kernel()
-        && task
-            .domain
-            .iter()
-            .filter_map(|dim| dim.fixed())
-            .product::<usize>()
-            <= limit
+    let points: usize = task.domain.iter().filter_map(|dim| dim.fixed()).product();
+    (task.is_kernel() && points <= limit).then_some(Common::Small)
 }

@@ -7,6 +7,7 @@ use bnnc_abi::symbols::NoiseKind;
 use bnnc_base::arena::Arena;
 use bnnc_base::dtype::DType;
 use bnnc_base::shape::Dim;
+use bnnc_graph::labels::ContractionLabels;
 use bnnc_math::scalar::Scalar;
 
 bnnc_base::id!(
@@ -48,6 +49,28 @@ impl Coordinate {
     pub fn axis(axis: usize) -> Coordinate {
         Coordinate {
             terms: vec![(axis, SizePolynomial::fixed(1))],
+            ..Coordinate::default()
+        }
+    }
+
+    /// Returns the coordinates that equal the indices along these axes of the result.
+    pub fn axes(axes: std::ops::Range<usize>) -> Vec<Coordinate> {
+        axes.map(Coordinate::axis).collect()
+    }
+
+    /// Returns the positions `start, start + stride, ..` along an axis.
+    pub fn strided(axis: usize, start: i64, stride: i64) -> Coordinate {
+        Coordinate {
+            offset: SizePolynomial::fixed(start),
+            terms: vec![(axis, SizePolynomial::fixed(stride))],
+            dynamic: None,
+        }
+    }
+
+    /// Returns the positions that an integer tensor holds.
+    pub fn computed(positions: TensorId) -> Coordinate {
+        Coordinate {
+            dynamic: Some(positions),
             ..Coordinate::default()
         }
     }
@@ -127,9 +150,9 @@ pub enum CallInts {
     Given(Vec<SizePolynomial>),
     /// The integers belong to a contraction with these letters, and are computed from the strides
     /// of the operands and of the result.
-    Contraction(crate::contract::Letters),
+    Contraction(ContractionLabels),
     /// Like [`CallInts::Contraction`], but the call reads its operands through their index maps.
-    Views(crate::contract::Letters),
+    Views(ContractionLabels),
 }
 
 /// A first-order recurrence, computed by a loop.
@@ -148,6 +171,18 @@ pub struct Loop {
 }
 
 impl TensorExpr {
+    /// If a call of a contraction computes the tensor, returns the labels and the operands.
+    pub fn contraction(&self) -> Option<(&ContractionLabels, [TensorId; 2])> {
+        match &self.kind {
+            TensorDef::Call(LibraryCall {
+                args,
+                ints: CallInts::Contraction(labels) | CallInts::Views(labels),
+                ..
+            }) => Some((labels, [args[0], args[1]])),
+            _ => None,
+        }
+    }
+
     /// Returns the direct operands.
     pub fn operands(&self) -> Vec<TensorId> {
         let dynamic = |to: &[Coordinate]| to.iter().filter_map(|c| c.dynamic).collect::<Vec<_>>();

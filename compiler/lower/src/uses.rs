@@ -32,8 +32,8 @@ impl MemoryCell {
 
 /// The tasks that write each memory cell and the tasks that read it, in order.
 pub struct Uses {
-    writers: HashMap<MemoryCell, Vec<usize>>,
-    readers: HashMap<MemoryCell, Vec<usize>>,
+    /// The uses by all tasks.
+    pub all: CellUses,
     /// For each task, the memory cell of each of its reads.
     pub reads: Vec<Vec<MemoryCell>>,
 }
@@ -41,43 +41,25 @@ pub struct Uses {
 impl Uses {
     /// Collects the uses of all tasks.
     pub fn new(tensors: &Tensors, tasks: &[FusedTask]) -> Uses {
-        let cells = |task: &FusedTask| {
-            task.reads
+        let read = |(id, _): &(TensorId, _)| MemoryCell::read(tensors, *id);
+        let mut uses = Uses {
+            all: CellUses::default(),
+            reads: tasks
                 .iter()
-                .map(|(id, _)| MemoryCell::read(tensors, *id))
-                .collect()
+                .map(|task| task.reads.iter().map(read).collect())
+                .collect(),
         };
-        let reads: Vec<Vec<MemoryCell>> = tasks.iter().map(cells).collect();
-        let (mut writers, mut readers) = (HashMap::new(), HashMap::new());
         for (at, task) in tasks.iter().enumerate() {
-            MemoryCell::written(task).for_each(|cell| enter(&mut writers, cell, at));
-            reads[at].iter().for_each(|cell| enter(&mut readers, *cell, at));
+            uses.all.enter(at, task, &uses.reads[at]);
         }
-        Uses {
-            writers,
-            readers,
-            reads,
-        }
+        uses
     }
 
-    /// Returns the tasks that write a memory cell.
-    pub fn writers(&self, cell: MemoryCell) -> &[usize] {
-        self.writers.get(&cell).map_or(&[], Vec::as_slice)
-    }
-
-    /// Returns the tasks that read a memory cell.
-    pub fn readers(&self, cell: MemoryCell) -> &[usize] {
-        self.readers.get(&cell).map_or(&[], Vec::as_slice)
-    }
-
-    /// Returns one [`Own`] for each task, as if the task were a group by itself.
-    pub fn of_each(&self, tasks: &[FusedTask]) -> Vec<Own> {
+    /// Returns the uses by each task alone.
+    pub fn of_each(&self, tasks: &[FusedTask]) -> Vec<CellUses> {
         let one = |(at, task): (usize, &FusedTask)| {
-            let mut own = Own::default();
-            MemoryCell::written(task).for_each(|cell| enter(&mut own.writers, cell, at));
-            self.reads[at]
-                .iter()
-                .for_each(|cell| enter(&mut own.readers, *cell, at));
+            let mut own = CellUses::default();
+            own.enter(at, task, &self.reads[at]);
             own
         };
         tasks.iter().enumerate().map(one).collect()
@@ -91,17 +73,18 @@ impl Uses {
             for cell in reads {
                 match cell {
                     MemoryCell::Port(_) => {
-                        let overwriters = self.writers(*cell).iter();
+                        let overwriters = self.all.writers(*cell).iter();
                         after[at].extend(overwriters.filter(|writer| **writer != at));
                     }
                     MemoryCell::Tensor(_) => self
+                        .all
                         .writers(*cell)
                         .iter()
                         .for_each(|writer| after[*writer].push(at)),
                 }
             }
         }
-        for (cell, list) in &self.writers {
+        for (cell, list) in &self.all.writers {
             let MemoryCell::Tensor(id) = cell else { continue };
             if matches!(tensors[*id].kind, TensorDef::Assembled { ordered: true, .. }) {
                 list.windows(2).for_each(|pair| after[pair[0]].push(pair[1]));
@@ -115,19 +98,32 @@ impl Uses {
     }
 }
 
-/// The writers and readers of each memory cell among the tasks of one group.
+/// The writers and readers of each memory cell among some tasks.
 #[derive(Default)]
-pub struct Own {
-    /// The writers.
-    pub writers: HashMap<MemoryCell, Vec<usize>>,
-    /// The readers.
-    pub readers: HashMap<MemoryCell, Vec<usize>>,
+pub struct CellUses {
+    writers: HashMap<MemoryCell, Vec<usize>>,
+    readers: HashMap<MemoryCell, Vec<usize>>,
 }
 
-impl Own {
+impl CellUses {
+    /// Returns the tasks that write a memory cell.
+    pub fn writers(&self, cell: MemoryCell) -> &[usize] {
+        self.writers.get(&cell).map_or(&[], Vec::as_slice)
+    }
+
+    /// Returns the tasks that read a memory cell.
+    pub fn readers(&self, cell: MemoryCell) -> &[usize] {
+        self.readers.get(&cell).map_or(&[], Vec::as_slice)
+    }
+
+    fn enter(&mut self, at: usize, task: &FusedTask, reads: &[MemoryCell]) {
+        MemoryCell::written(task).for_each(|cell| enter(&mut self.writers, cell, at));
+        reads.iter().for_each(|cell| enter(&mut self.readers, *cell, at));
+    }
+
     /// Adds the uses of another group. The time is proportional to the size of the smaller set of
     /// uses.
-    pub fn take(&mut self, mut other: Own) {
+    pub fn take(&mut self, mut other: CellUses) {
         if self.readers.len() < other.readers.len() {
             std::mem::swap(self, &mut other);
         }
@@ -141,9 +137,9 @@ impl Own {
     }
 }
 
-/// Adds a task to the list of a key if the list does not already contain the task.
-fn enter<K: std::hash::Hash + Eq>(map: &mut HashMap<K, Vec<usize>>, key: K, task: usize) {
-    let list = map.entry(key).or_default();
+/// Adds a task to the list of a memory cell if the list does not already contain the task.
+fn enter(map: &mut HashMap<MemoryCell, Vec<usize>>, cell: MemoryCell, task: usize) {
+    let list = map.entry(cell).or_default();
     if list.last() != Some(&task) {
         list.push(task);
     }

@@ -14,7 +14,7 @@ impl Import<'_> {
         let mut start = 0;
         let mut parts = Vec::new();
         for arg in &site.args {
-            let mut to: Vec<Coordinate> = (0..site.ty.rank()).map(Coordinate::axis).collect();
+            let mut to = Coordinate::axes(0..site.ty.rank());
             to[axis].offset = SizePolynomial::fixed(start);
             parts.push(AssembledPart {
                 value: *arg,
@@ -37,46 +37,26 @@ impl Import<'_> {
 
     pub(super) fn gather(&mut self, site: &Site) -> TensorId {
         let axis = ops::gather::axis(site.attrs) as usize;
-        let (data, index) = (site.args[0], site.args[1]);
-        let (dims, rank) = (site.ty.dims(), self.tensors[index].dims.len());
-        let index = self.view(index, (axis..axis + rank).map(Coordinate::axis).collect(), dims);
-        let at = (0..self.tensors[data].dims.len()).map(|inner| match inner {
-            inner if inner < axis => Coordinate::axis(inner),
-            inner if inner > axis => Coordinate::axis(inner + rank - 1),
-            _ => Coordinate {
-                dynamic: Some(index),
-                ..Coordinate::default()
-            },
-        });
-        self.view(data, at.collect(), dims)
+        let at = self.picked(site.args[1], axis, site.ty.dims());
+        self.view(site.args[0], at, site.ty.dims())
     }
 
     pub(super) fn scatter(&mut self, site: &Site) -> TensorId {
         let axis = ops::scatter_add::axis(site.attrs) as usize;
         let (index, updates) = (site.args[0], site.args[1]);
-        let (inner, rank) = (self.dims(updates), self.tensors[index].dims.len());
-        let index = self.view(index, (axis..axis + rank).map(Coordinate::axis).collect(), &inner);
-        let to = (0..site.ty.rank()).map(|outer| match outer {
-            outer if outer < axis => Coordinate::axis(outer),
-            outer if outer > axis => Coordinate::axis(outer + rank - 1),
-            _ => Coordinate {
-                dynamic: Some(index),
-                ..Coordinate::default()
-            },
-        });
-        let part = AssembledPart {
-            value: updates,
-            to: to.collect(),
-            combine: Some(Combine::Sum),
-        };
-        self.push(
-            TensorDef::Assembled {
-                parts: vec![part],
-                ordered: false,
-            },
-            site.ty.dims(),
-            site.ty.dtype,
-        )
+        let to = self.picked(index, axis, &self.dims(updates));
+        self.assembled(updates, to, Some(Combine::Sum), site.ty.dims())
+    }
+
+    /// Returns the coordinates of the elements that the positions `index` pick along `axis`. They are
+    /// functions of the axes `dims`: the axes of the elements, with the axes of `index` in place of `axis`.
+    pub fn picked(&mut self, index: TensorId, axis: usize, dims: &[Dim]) -> Vec<Coordinate> {
+        let after = axis + self.tensors[index].dims.len();
+        let index = self.view(index, Coordinate::axes(axis..after), dims);
+        let mut at = Coordinate::axes(0..axis);
+        at.push(Coordinate::computed(index));
+        at.extend(Coordinate::axes(after..dims.len()));
+        at
     }
 
     pub(super) fn pad(&mut self, site: &Site) -> TensorId {
@@ -87,7 +67,7 @@ impl Import<'_> {
         }
         let window = low.iter().zip(interior).enumerate();
         let to = window
-            .map(|(axis, (low, gap))| strided(axis, *low, gap + 1))
+            .map(|(axis, (low, gap))| Coordinate::strided(axis, *low, gap + 1))
             .collect();
         self.placed(arg, to, site.ty)
     }
@@ -100,19 +80,7 @@ impl Import<'_> {
             return self.reshape(arg, &dims);
         }
         let to = kept.into_iter().map(Coordinate::axis).collect();
-        let part = AssembledPart {
-            value: arg,
-            to,
-            combine: Some(combine),
-        };
-        self.push(
-            TensorDef::Assembled {
-                parts: vec![part],
-                ordered: false,
-            },
-            &dims,
-            self.tensors[arg].dtype,
-        )
+        self.assembled(arg, to, Some(combine), &dims)
     }
 
     /// Returns an index map if each axis of the operand is made of consecutive axes of the result.
@@ -128,21 +96,12 @@ impl Import<'_> {
         if let Some(flat) = self.flattened(arg, dims) {
             return flat;
         }
-        let dtype = self.tensors[arg].dtype;
-        match self.tensors[arg].kind {
-            TensorDef::Const(number) => self.push(TensorDef::Const(number), dims, dtype),
-            TensorDef::Flat(base) => self.push(TensorDef::Flat(base), dims, dtype),
-            _ => self.push(TensorDef::Flat(arg), dims, dtype),
-        }
-    }
-}
-
-/// Returns the positions `start, start + stride, ..` along an axis.
-pub(super) fn strided(axis: usize, start: i64, stride: i64) -> Coordinate {
-    Coordinate {
-        offset: SizePolynomial::fixed(start),
-        terms: vec![(axis, SizePolynomial::fixed(stride))],
-        dynamic: None,
+        let kind = match self.tensors[arg].kind {
+            TensorDef::Const(number) => TensorDef::Const(number),
+            TensorDef::Flat(base) => TensorDef::Flat(base),
+            _ => TensorDef::Flat(arg),
+        };
+        self.push(kind, dims, self.tensors[arg].dtype)
     }
 }
 

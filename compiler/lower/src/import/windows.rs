@@ -12,12 +12,12 @@
 //! were added around `dy`. If products read windows in place, the convolution is faster, because neither the windows nor their padded copy are
 //! in memory. The derivative of a padding keeps only a part of the result. Only this part is computed.
 
-use super::{Import, Site, movement};
-use crate::contract::Letters;
+use super::{Import, Site};
 use crate::polynomial::SizePolynomial;
-use crate::tensor::{AssembledPart, CallInts, Coordinate, LibraryCall, TensorDef, TensorId};
+use crate::tensor::{AssembledPart, Coordinate, TensorDef, TensorId};
 use bnnc_abi::plan::Combine;
 use bnnc_base::shape::{Dim, Shape};
+use bnnc_graph::labels::ContractionLabels;
 use bnnc_graph::ops;
 use bnnc_graph::types::Type;
 
@@ -30,7 +30,7 @@ impl Import<'_> {
     pub(super) fn patches(&mut self, site: &Site) -> TensorId {
         let strides = ops::patches::strides(site.attrs);
         let first = self.dims(site.args[0]).len() - strides.len();
-        let mut at: Vec<Coordinate> = (0..first).map(Coordinate::axis).collect();
+        let mut at = Coordinate::axes(0..first);
         at.extend(window(first, strides));
         self.view(site.args[0], at, site.ty.dims())
     }
@@ -40,14 +40,7 @@ impl Import<'_> {
     /// operations.
     fn convolved(&mut self, site: &Site) -> Option<TensorId> {
         let strides = ops::overlap_add::strides(site.attrs);
-        let TensorDef::Call(LibraryCall {
-            args,
-            ints: CallInts::Contraction(letters) | CallInts::Views(letters),
-            ..
-        }) = &self.tensors[site.args[0]].kind
-        else {
-            return None;
-        };
+        let (letters, args) = self.tensors[site.args[0]].contraction()?;
         let (count, first) = (strides.len(), site.ty.rank() - strides.len());
         let (kept, rest) = letters.result.split_at_checked(first)?;
         let (windows, positions) = rest.split_at_checked(count)?;
@@ -57,7 +50,7 @@ impl Import<'_> {
             all(own, windows) && none(own, positions) && all(other, positions) && none(other, windows)
         };
         let is_left = holds(&letters.left, &letters.right);
-        if !self.views || strides.iter().any(|stride| *stride != 1) {
+        if !self.options.views || strides.iter().any(|stride| *stride != 1) {
             return None;
         }
         if !is_left && !holds(&letters.right, &letters.left) {
@@ -82,7 +75,7 @@ impl Import<'_> {
         kernel.1 = self.reversed(kernel, &windows);
         *other = self.windowed(other, (&windows, &sizes), (&positions, whole));
         let (left, right) = (left, right);
-        let letters = Letters {
+        let letters = ContractionLabels {
             left: left.0,
             right: right.0,
             result,
@@ -101,7 +94,7 @@ impl Import<'_> {
             .enumerate()
             .map(|(axis, (letter, dim))| {
                 match dim.fixed().filter(|size| windows.contains(letter) && *size > 1) {
-                    Some(size) => movement::strided(axis, size as i64 - 1, -1),
+                    Some(size) => Coordinate::strided(axis, size as i64 - 1, -1),
                     None => Coordinate::axis(axis),
                 }
             });
@@ -118,7 +111,7 @@ impl Import<'_> {
     ) -> (Vec<char>, TensorId) {
         let position = |letter: char| positions.iter().position(|other| *other == letter);
         let mut padded = self.dims(*arg);
-        let mut to: Vec<Coordinate> = (0..padded.len()).map(Coordinate::axis).collect();
+        let mut to = Coordinate::axes(0..padded.len());
         let mut order = Vec::new();
         for (axis, letter) in letters.iter().enumerate() {
             if let Some(at) = position(*letter) {
@@ -127,7 +120,7 @@ impl Import<'_> {
                 }
                 let around = sizes[at] - 1;
                 padded[axis] = Dim::Fixed(padded[axis].fixed().unwrap_or(1) + 2 * around);
-                to[axis] = movement::strided(axis, around as i64, 1);
+                to[axis] = Coordinate::strided(axis, around as i64, 1);
             }
             order.push(*letter);
         }
@@ -173,14 +166,8 @@ impl Import<'_> {
         {
             return None;
         }
-        let TensorDef::Call(LibraryCall {
-            args,
-            ints: CallInts::Contraction(letters) | CallInts::Views(letters),
-            ..
-        }) = self.tensors[arg].kind.clone()
-        else {
-            return None;
-        };
+        let (letters, args) = self.tensors[arg].contraction()?;
+        let letters = letters.clone();
         let part = |import: &mut Self, own: &[char], arg: TensorId| {
             let mut inner = import.dims(arg);
             let mut at = Vec::new();
@@ -188,7 +175,7 @@ impl Import<'_> {
                 let outer = letters.result.iter().position(|other| other == letter);
                 let start = outer.map_or(0, |outer| starts[outer]);
                 inner[axis] = outer.map_or(inner[axis], |outer| dims[outer]);
-                at.push(movement::strided(axis, start, 1));
+                at.push(Coordinate::strided(axis, start, 1));
             }
             import.view(arg, at, &inner)
         };
@@ -213,7 +200,7 @@ impl Import<'_> {
             let padded = self.padded_windows(site.args[0], first, strides);
             return self.summed_windows(padded, first, site.ty.dims());
         }
-        let mut to: Vec<Coordinate> = (0..first).map(Coordinate::axis).collect();
+        let mut to = Coordinate::axes(0..first);
         to.extend(window(first, strides));
         self.placed(site.args[0], to, site.ty)
     }
@@ -221,12 +208,12 @@ impl Import<'_> {
     /// Pads windows with zeros around and between their positions.
     fn padded_windows(&mut self, arg: TensorId, first: usize, strides: &[i64]) -> TensorId {
         let mut dims = self.dims(arg);
-        let mut to: Vec<Coordinate> = (0..first + strides.len()).map(Coordinate::axis).collect();
+        let mut to = Coordinate::axes(0..first + strides.len());
         for (at, stride) in strides.iter().enumerate() {
             let (size, axis) = (dims[first + at].fixed().unwrap_or(1), first + strides.len() + at);
             let count = dims[axis].fixed().unwrap_or(1);
             dims[axis] = Dim::Fixed((count - 1) * *stride as usize + 2 * size - 1);
-            to.push(movement::strided(axis, size as i64 - 1, *stride));
+            to.push(Coordinate::strided(axis, size as i64 - 1, *stride));
         }
         let ty = Type::real(Shape(dims));
         self.placed(arg, to, &ty)
@@ -237,7 +224,7 @@ impl Import<'_> {
         let (windows, count) = (self.dims(padded), dims.len() - first);
         let mut domain = windows[..first + count].to_vec();
         domain.extend(&dims[first..]);
-        let mut at: Vec<Coordinate> = (0..first + count).map(Coordinate::axis).collect();
+        let mut at = Coordinate::axes(0..first + count);
         for (axis, window) in windows.iter().enumerate().skip(first).take(count) {
             let size = window.fixed().unwrap_or(1) as i64;
             at.push(Coordinate {
@@ -256,25 +243,17 @@ impl Import<'_> {
 
     /// Places the elements of a tensor between zeros. If no zeros are added, the tensor is copied.
     pub(super) fn placed(&mut self, arg: TensorId, to: Vec<Coordinate>, ty: &Type) -> TensorId {
-        let part = |value: TensorId, to: Vec<Coordinate>| AssembledPart {
+        if SizePolynomial::product(&self.dims(arg)) == SizePolynomial::product(ty.dims()) {
+            return self.assembled(arg, to, None, ty.dims());
+        }
+        let zeros = self.push(TensorDef::Const(0.0), ty.dims(), ty.dtype);
+        let everywhere = Coordinate::axes(0..ty.rank());
+        let part = |(value, to)| AssembledPart {
             value,
             to,
             combine: None,
         };
-        if SizePolynomial::product(&self.dims(arg)) == SizePolynomial::product(ty.dims()) {
-            let parts = vec![part(arg, to)];
-            return self.push(
-                TensorDef::Assembled {
-                    parts,
-                    ordered: false,
-                },
-                ty.dims(),
-                ty.dtype,
-            );
-        }
-        let zeros = self.push(TensorDef::Const(0.0), ty.dims(), ty.dtype);
-        let everywhere = (0..ty.rank()).map(Coordinate::axis).collect();
-        let parts = vec![part(zeros, everywhere), part(arg, to)];
+        let parts = [(zeros, everywhere), (arg, to)].map(part).to_vec();
         self.push(TensorDef::Assembled { parts, ordered: true }, ty.dims(), ty.dtype)
     }
 }
