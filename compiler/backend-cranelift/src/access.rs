@@ -1,7 +1,7 @@
 //! The distinct element addresses that a kernel uses.
 
 use bnnc_base::arena::Id;
-use bnnc_loops::ir::{Access, InstId, InstOp, Kernel};
+use bnnc_loops::ir::{Access, InstId, Kernel};
 
 /// The distinct accesses of a kernel.
 pub(crate) struct Accesses<'a> {
@@ -19,7 +19,7 @@ impl<'a> Accesses<'a> {
             outputs: Vec::new(),
         };
         for id in kernel.body.ids().filter(|id| live[id.index()]) {
-            if let InstOp::Load(access) = &kernel.body[id].op {
+            if let Some(access) = kernel.body[id].op.load() {
                 accesses.loads[id.index()] = Some(accesses.number(access));
             }
         }

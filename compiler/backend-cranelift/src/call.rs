@@ -1,12 +1,12 @@
 //! Emits calls of runtime primitives, on one element or on a block of elements.
 
-use crate::func::{Emitter, memory};
-use crate::schedule::Schedule;
+use crate::func::{Emitter, Source, memory};
 use crate::sweep;
 use bnnc_abi::symbols;
 use bnnc_base::arena::Id;
 use bnnc_base::dtype::{DType, Precision};
-use bnnc_loops::ir::{Inst, InstId, InstOp, Kernel};
+use bnnc_loops::analysis::staging::{BLOCK, Staging};
+use bnnc_loops::ir::{Inst, InstId, InstOp, Kernel, Noise};
 use cranelift_codegen::ir::{AbiParam, InstBuilder, Signature, Type, Value, types};
 
 /// The number of bytes at the start of scratch memory for a call on one element. They hold the
@@ -18,8 +18,8 @@ const LINE: i64 = 64;
 /// Returns whether generated code calls the runtime for this operation.
 pub(crate) fn is_called(inst: &Inst) -> bool {
     match &inst.op {
-        InstOp::Apply(scalar, _) => scalar.is_called(),
-        InstOp::Noise { .. } => true,
+        InstOp::Apply(scalar, _) => symbols::CALLED.contains(scalar),
+        InstOp::Noise(_) => true,
         InstOp::Const(_) | InstOp::Index(_) | InstOp::Load(_) => false,
     }
 }
@@ -31,16 +31,14 @@ pub(crate) fn callee(kernel: &Kernel, id: InstId, precision: Precision) -> (Stri
             symbols::scalar_symbol(*scalar, precision),
             scalar_parameters(operands.len()),
         ),
-        InstOp::Noise { kind, .. } => (symbols::noise_symbol(*kind, precision), noise_parameters()),
+        InstOp::Noise(noise) => (symbols::noise_symbol(noise.kind, precision), noise_parameters()),
         InstOp::Const(_) | InstOp::Index(_) | InstOp::Load(_) => unreachable!("{id} is no call"),
     }
 }
 
 /// Returns the parameter types of an elementwise function: a [`symbols::Unary`] or a [`symbols::Binary`].
 pub(crate) fn scalar_parameters(operands: usize) -> Vec<Type> {
-    let mut parameters = vec![types::I64; 1 + operands];
-    parameters.push(types::I64);
-    parameters
+    vec![types::I64; 1 + operands + 1]
 }
 
 /// Returns the parameter types of the [`symbols::NoiseFn`] that generates a noise stream.
@@ -50,11 +48,11 @@ pub(crate) fn noise_parameters() -> Vec<Type> {
 }
 
 /// Returns the instructions of a kernel that call the runtime.
-pub(crate) fn calls<'a>(kernel: &'a Kernel, schedule: &'a Schedule) -> impl Iterator<Item = InstId> + 'a {
+pub(crate) fn calls<'a>(kernel: &'a Kernel, staging: &'a Staging) -> impl Iterator<Item = InstId> + 'a {
     kernel
         .body
         .ids()
-        .filter(|id| schedule.live[id.index()] && is_called(&kernel.body[*id]))
+        .filter(|id| staging.live[id.index()] && is_called(&kernel.body[*id]))
 }
 
 /// Adds the types `parameters` to a signature.
@@ -66,9 +64,9 @@ pub(crate) fn signature(mut signature: Signature, parameters: &[Type]) -> Signat
 }
 
 /// Returns the number of bytes of scratch memory that one invocation needs.
-pub(crate) fn scratch_bytes(schedule: &Schedule, precision: Precision) -> usize {
-    let homes = schedule.homes * schedule.block as usize * precision.bytes();
-    SINGLE_BYTES as usize + homes + sweep::scratch_bytes(schedule, precision)
+pub(crate) fn scratch_bytes(source: &Source<'_>) -> usize {
+    let homes = source.staging.homes * BLOCK as usize * source.precision.bytes();
+    SINGLE_BYTES as usize + homes + sweep::scratch_bytes(source)
 }
 
 /// The addresses for a block of elements of a noise stream.
@@ -79,10 +77,17 @@ struct NoiseBlock {
     count: Value,
 }
 
-impl Emitter<'_, '_> {
+impl<'a> Emitter<'a, '_> {
+    fn noise_of(&self, id: InstId) -> &'a Noise {
+        match &self.source.kernel.body[id].op {
+            InstOp::Noise(noise) => noise,
+            _ => unreachable!("{id} is noise"),
+        }
+    }
+
     /// Returns the address of a scratch slot. Each slot has room for one block.
     pub fn home(&mut self, slot: usize) -> Value {
-        let block = self.source.schedule.block * self.source.precision.bytes() as i64;
+        let block = BLOCK * self.source.precision.bytes() as i64;
         self.plus(self.scratch, SINGLE_BYTES + slot as i64 * block)
     }
 
@@ -106,7 +111,7 @@ impl Emitter<'_, '_> {
 
     /// Returns the address where a call starts to read a block of its operand.
     fn block_of(&mut self, operand: InstId, pointers: &[Value]) -> Value {
-        match self.source.schedule.home[operand.index()] {
+        match self.source.staging.home[operand.index()] {
             Some(home) => self.home(home),
             None => pointers[self.source.accesses.load(operand)],
         }
@@ -122,19 +127,14 @@ impl Emitter<'_, '_> {
         pointers: &[Value],
         skipped: Option<Value>,
     ) {
-        let InstOp::Noise {
-            coordinates, shape, ..
-        } = &self.source.kernel.body[id].op
-        else {
-            unreachable!("{id} is noise")
-        };
-        let coordinates = coordinates.map(|coordinate| self.outside(coordinate));
+        let noise = self.noise_of(id);
+        let coordinates = noise.coordinates.map(|coordinate| self.outside(coordinate));
         let out = self.home_of(id);
         let out = self.skip(out, skipped);
-        let shapes = match shape {
+        let shapes = match noise.shape {
             Some(shape) => {
-                let block = self.block_of(*shape, pointers);
-                let in_scratch = self.source.schedule.home[shape.index()].is_some();
+                let block = self.block_of(shape, pointers);
+                let in_scratch = self.source.staging.home[shape.index()].is_some();
                 self.skip(block, skipped.filter(|_| in_scratch))
             }
             None => out,
@@ -184,14 +184,9 @@ impl Emitter<'_, '_> {
 
     /// Calls the runtime function that generates a noise stream.
     fn noise(&mut self, id: InstId, block: NoiseBlock, coordinates: [Value; 3], inner: Option<Value>) {
-        let InstOp::Noise {
-            key, offset, strides, ..
-        } = &self.source.kernel.body[id].op
-        else {
-            unreachable!("{id} is noise")
-        };
-        let key = self.size(*key);
-        let first = self.linear(*offset, strides, inner);
+        let noise = self.noise_of(id);
+        let key = self.size(noise.key);
+        let first = self.linear(noise.offset, &noise.strides, inner);
         let [draw, example, step] = coordinates;
         let NoiseBlock { out, shapes, count } = block;
         self.call(id, &[out, shapes, count, key, first, draw, example, step]);

@@ -9,6 +9,7 @@ use crate::schedule::Schedule;
 use bnnc_base::dtype::Precision;
 use bnnc_base::fault::Fault;
 use bnnc_loops::analysis::collapse::collapse;
+use bnnc_loops::analysis::staging::Staging;
 use bnnc_loops::analysis::sweep::order;
 use bnnc_loops::backend::BackendOptions;
 use bnnc_loops::ir::{Kernel, LoopProgram};
@@ -70,14 +71,15 @@ impl<M: Module> Compiler<'_, M> {
         let (kernel, factor) = collapse(kernel);
         let (kernel, divided) = &order(kernel);
         let schedule = &Schedule::of(kernel, self.precision);
-        let accesses = &Accesses::of(kernel, &schedule.live);
-        let mut clif = Function::new();
-        clif.signature = signature(self.module.make_signature(), &[types::I64]);
-        let callees = &self.callees(&mut clif, kernel, schedule)?;
+        let staging = &schedule.staging;
+        let accesses = &Accesses::of(kernel, &staging.live);
+        self.context.func.signature = signature(self.module.make_signature(), &[types::I64]);
+        let callees = &self.callees(kernel, staging)?;
         let source = Source {
             kernel,
             factor,
             divided: *divided,
+            staging,
             schedule,
             accesses,
             precision: self.precision,
@@ -85,8 +87,14 @@ impl<M: Module> Compiler<'_, M> {
         };
         let builder = FunctionBuilder::new(&mut clif, &mut self.functions);
         Emitter::emit(&source, builder).finalize(self.module.target_config());
-        let function = declare(self.module, symbol.as_deref(), &clif.signature).map_err(bug)?;
-        let scratch = scratch_bytes(schedule, self.precision);
+        let function = declare(self.module, symbol.as_deref(), &self.context.func.signature).map_err(bug)?;
+        self.module
+            .define_function(function, &mut self.context)
+            .map_err(bug)?;
+        let clif = std::mem::replace(&mut self.context.func, Function::new());
+        self.module.clear_context(&mut self.context);
+        let scratch = scratch_bytes(&source);
+
         Ok(Draft {
             function,
             name: kernel.name.clone(),
@@ -96,14 +104,9 @@ impl<M: Module> Compiler<'_, M> {
     }
 
     /// Returns references to the runtime functions that a kernel calls.
-    fn callees(
-        &mut self,
-        clif: &mut Function,
-        kernel: &Kernel,
-        schedule: &Schedule,
-    ) -> Result<HashMap<String, FuncRef>, Fault> {
+    fn callees(&mut self, kernel: &Kernel, staging: &Staging) -> Result<HashMap<String, FuncRef>, Fault> {
         let mut callees = HashMap::new();
-        for id in calls(kernel, schedule) {
+        for id in calls(kernel, staging) {
             let (symbol, parameters) = callee(kernel, id, self.precision);
             if !self.known.contains(symbol.as_str()) {
                 return Err(Fault::Bug(format!(

@@ -9,8 +9,10 @@ use crate::schedule::Schedule;
 use bnnc_abi::code::KernelArgs;
 use bnnc_base::arena::Id;
 use bnnc_base::dtype::{DType, Precision};
-use bnnc_loops::analysis::motion::element_bytes;
+use bnnc_loops::analysis::motion::{element_bytes, sizes};
+use bnnc_loops::analysis::staging::Staging;
 use bnnc_loops::ir::{Access, InstId, InstOp, Kernel, LoopSize};
+use bnnc_math::scalar::Scalar;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{Block, BlockArg, FuncRef, InstBuilder, MemFlagsData, Value, types};
 use cranelift_frontend::FunctionBuilder;
@@ -26,7 +28,9 @@ pub(crate) struct Source<'a> {
     pub factor: i64,
     /// The axis that is divided among launches. It is the outermost axis, except after an exchange of axes.
     pub divided: usize,
-    /// The schedule of the kernel. It determines where each instruction is computed.
+    /// The loops and the stages that compute each instruction.
+    pub staging: &'a Staging,
+    /// The other decisions about the kernel.
     pub schedule: &'a Schedule,
     /// The kernel's distinct accesses.
     pub accesses: &'a Accesses<'a>,
@@ -59,6 +63,10 @@ pub(crate) struct Emitter<'a, 'f> {
 /// The body of a loop, as a function from `(emitter, counter, carried)` to the values for the next
 /// iteration.
 pub(crate) type LoopBody<'b, 'a, 'f> = &'b mut dyn FnMut(&mut Emitter<'a, 'f>, Value, &[Value]) -> Vec<Value>;
+
+/// The body of a loop over an axis, as a function of `(emitter, counter, pointers)`. `pointers` are the
+/// addresses of the accesses.
+pub(crate) type AxisBody<'b, 'a, 'f> = &'b mut dyn FnMut(&mut Emitter<'a, 'f>, Value, &[Value]);
 
 /// The range of a counter, as in `(from..to).step_by(step)`.
 #[derive(Clone, Copy)]
@@ -158,11 +166,23 @@ impl<'a, 'f> Emitter<'a, 'f> {
             LoopSize::Fixed(size) => self.int(size * bytes),
             LoopSize::Slot(_) => {
                 let size = self.size(size);
-                self.builder
-                    .ins()
-                    .ishl_imm_u(size, i64::from(bytes.trailing_zeros()))
+                self.scaled(size, bytes)
             }
         }
+    }
+
+    /// Emits `x * bytes`. `bytes` must be a power of two.
+    pub fn scaled(&mut self, x: Value, bytes: i64) -> Value {
+        self.builder
+            .ins()
+            .ishl_imm_u(x, i64::from(bytes.trailing_zeros()))
+    }
+
+    /// Emits the smaller of `to - first` and `most`.
+    pub fn rest(&mut self, first: Value, to: Value, most: i64) -> Value {
+        let rest = self.builder.ins().isub(to, first);
+        let most = self.int(most);
+        self.builder.ins().smin(rest, most)
     }
 
     /// Returns the first iteration of an axis, and the iteration after the last.
@@ -200,6 +220,34 @@ impl<'a, 'f> Emitter<'a, 'f> {
         result
     }
 
+    /// Emits a loop that does not pass values from one iteration to the next.
+    pub fn each(&mut self, range: CounterRange, body: &mut dyn FnMut(&mut Emitter<'a, 'f>, Value)) {
+        self.count(range, &[], &mut |emitter, counter, _| {
+            body(emitter, counter);
+            Vec::new()
+        });
+    }
+
+    /// Emits a loop over iterations of an axis, in steps of one or more iterations. The body receives the
+    /// addresses of the accesses at its iteration; `pointers` are the addresses at the first one.
+    pub fn walk(&mut self, axis: usize, range: CounterRange, pointers: &[Value], body: AxisBody<'_, 'a, 'f>) {
+        let (moving, mut strides) = self.steps(axis);
+        if range.step > 1 {
+            for stride in &mut strides {
+                *stride = self.builder.ins().imul_imm_s(*stride, range.step);
+            }
+        }
+        let carried: Vec<Value> = moving.iter().map(|at| pointers[*at]).collect();
+        let mut pointers = pointers.to_vec();
+        self.count(range, &carried, &mut |emitter, counter, carried| {
+            for (at, pointer) in moving.iter().zip(carried) {
+                pointers[*at] = *pointer;
+            }
+            body(emitter, counter, &pointers);
+            emitter.advance(carried, &strides)
+        });
+    }
+
     /// Returns the address of an access: `pointer` plus the offsets of the computed positions. Each
     /// computed position is clamped to its axis.
     pub fn place(&mut self, access: &Access, pointer: Value, positions: &[Value]) -> Value {
@@ -221,11 +269,7 @@ impl<'a, 'f> Emitter<'a, 'f> {
     /// Returns the address of an access. All its computed positions must be computed outside the
     /// innermost loop.
     pub fn place_outside(&mut self, access: &Access, pointer: Value) -> Value {
-        let positions: Vec<Value> = access
-            .dynamic
-            .iter()
-            .map(|dynamic| self.outside(dynamic.index))
-            .collect();
+        let positions: Vec<Value> = access.positions().map(|id| self.outside(id)).collect();
         self.place(access, pointer, &positions)
     }
 
@@ -272,26 +316,7 @@ impl<'a, 'f> Emitter<'a, 'f> {
     }
 
     fn read_ints(&mut self, ints: Value) {
-        let kernel = self.source.kernel;
-        let mut used: Vec<LoopSize> = kernel.dims.clone();
-        for access in self.source.accesses.list() {
-            used.extend(access.strides.iter().chain([&access.offset]));
-            used.extend(
-                access
-                    .dynamic
-                    .iter()
-                    .flat_map(|dynamic| [dynamic.stride, dynamic.limit]),
-            );
-        }
-        for inst in kernel.body.iter() {
-            if let InstOp::Noise {
-                key, offset, strides, ..
-            } = &inst.op
-            {
-                used.extend(strides.iter().chain([key, offset]));
-            }
-        }
-        for size in used {
+        for size in sizes(self.source.kernel) {
             let LoopSize::Slot(slot) = size else { continue };
             let slot = slot as usize;
             if slot >= self.ints.len() {
@@ -370,28 +395,17 @@ impl<'a, 'f> Emitter<'a, 'f> {
         if last_two && !self.source.schedule.sums.is_empty() {
             return self.sweep(pointers);
         }
-        if let Some(tile) = self.source.schedule.tile.filter(|_| last_two) {
+        if let Some(tile) = self.source.staging.tile.filter(|_| last_two) {
             let range = self.axis_range(axis);
             return self.tiles(pointers, range, tile);
         }
-        let (moving, strides) = self.steps(axis);
         let (from, to) = self.axis_range(axis);
-        let carried: Vec<Value> = moving.iter().map(|at| pointers[*at]).collect();
-        let mut pointers = pointers.to_vec();
-        self.count(
-            CounterRange { from, to, step: 1 },
-            &carried,
-            &mut |emitter, index, carried| {
-                moving
-                    .iter()
-                    .zip(carried)
-                    .for_each(|(at, pointer)| pointers[*at] = *pointer);
-                emitter.indices.push(index);
-                emitter.nest(axis + 1, &pointers);
-                emitter.indices.pop();
-                emitter.advance(carried, &strides)
-            },
-        );
+        let range = CounterRange { from, to, step: 1 };
+        self.walk(axis, range, pointers, &mut |emitter, index, pointers| {
+            emitter.indices.push(index);
+            emitter.nest(axis + 1, pointers);
+            emitter.indices.pop();
+        });
     }
 
     /// Computes the instructions that belong inside the first `depth` loops, but not inside further
@@ -399,13 +413,13 @@ impl<'a, 'f> Emitter<'a, 'f> {
     pub fn hoist(&mut self, depth: usize, pointers: &[Value], needed: Option<&[bool]>) {
         let Source {
             kernel,
-            schedule,
+            staging,
             accesses,
             ..
         } = self.source;
         for id in kernel.body.ids() {
-            let wanted = needed.is_none_or(|needed| needed[id.index()]) && schedule.live[id.index()];
-            if !wanted || schedule.depth[id.index()] != depth {
+            let wanted = needed.is_none_or(|needed| needed[id.index()]) && staging.live[id.index()];
+            if !wanted || staging.depth[id.index()] != depth {
                 continue;
             }
             let inst = &kernel.body[id];
@@ -428,16 +442,14 @@ impl<'a, 'f> Emitter<'a, 'f> {
                         false => self.compute(id, Lanes::one(self.source.precision), &operands),
                     }
                 }
-                InstOp::Noise {
-                    coordinates, shape, ..
-                } => {
-                    let coordinates = coordinates.map(|coordinate| self.outside(coordinate));
-                    let shape = shape.map(|shape| self.outside(shape));
+                InstOp::Noise(noise) => {
+                    let coordinates = noise.coordinates.map(|coordinate| self.outside(coordinate));
+                    let shape = noise.shape.map(|shape| self.outside(shape));
                     self.noise_once(id, coordinates, shape, None)
                 }
             };
             self.hoisted[id.index()] = Some(value);
-            if schedule.splat[id.index()] {
+            if self.source.schedule.splat[id.index()] {
                 let lanes = Lanes::vector(self.source.precision);
                 self.splats[id.index()] = Some(self.scalars(lanes).splat(inst.dtype, value));
             }
@@ -457,10 +469,7 @@ impl<'a, 'f> Emitter<'a, 'f> {
         let dtype = kernel.body[*last].dtype;
         // Finding an extremum is cheapest if the first operand is a constant, so a constant second
         // operand becomes the first.
-        let extremum = matches!(
-            scalar,
-            bnnc_math::scalar::Scalar::Max | bnnc_math::scalar::Scalar::Min
-        );
+        let extremum = matches!(scalar, Scalar::Max | Scalar::Min);
         if extremum && never_nan(*last) {
             return self
                 .scalars(lanes)
@@ -469,16 +478,6 @@ impl<'a, 'f> Emitter<'a, 'f> {
         self.scalars(lanes)
             .apply(*scalar, dtype, operands, never_nan(ids[0]))
     }
-}
-
-/// Returns a copy of `pointers` with new pointers for the accesses in `moving`.
-pub(crate) fn replaced(pointers: &[Value], moving: &[usize], by: &[Value]) -> Vec<Value> {
-    let mut pointers = pointers.to_vec();
-    moving
-        .iter()
-        .zip(by)
-        .for_each(|(at, pointer)| pointers[*at] = *pointer);
-    pointers
 }
 
 /// Returns the memory flags for accesses to buffer elements: each element lies inside its buffer

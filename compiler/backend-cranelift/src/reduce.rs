@@ -54,14 +54,9 @@ impl Emitter<'_, '_> {
 
     /// Emits the initial value of each reduction.
     pub fn identities(&mut self, reductions: &[Reduction], lanes: Lanes) -> Vec<Value> {
-        let mut identities = Vec::new();
-        for reduction in reductions {
-            identities.push(
-                self.scalars(lanes)
-                    .literal(reduction.dtype, reduction.combine.identity()),
-            );
-        }
-        identities
+        let mut scalars = self.scalars(lanes);
+        let identity = |each: &Reduction| scalars.literal(each.dtype, each.combine.identity());
+        reductions.iter().map(identity).collect()
     }
 
     /// Emits `copies` accumulators for each reduction. The first copy starts with the current value
@@ -92,24 +87,21 @@ impl Emitter<'_, '_> {
         (lanes, copies): (Lanes, usize),
         held: &[Value],
     ) -> Vec<Value> {
-        let mut folded = Vec::new();
-        for (reduction, copies) in reductions.iter().zip(held.chunks(copies)) {
-            folded.push(self.fold(reduction, lanes, copies));
-        }
-        folded
+        let copies = reductions.iter().zip(held.chunks(copies));
+        copies
+            .map(|(reduction, copies)| self.fold(reduction, lanes, copies))
+            .collect()
     }
 
     /// Combines the lanes of each accumulator into one element.
     pub fn fold_lanes(&mut self, reductions: &[Reduction], lanes: Lanes, held: &[Value]) -> Vec<Value> {
-        let mut folded = Vec::new();
-        for (reduction, vector) in reductions.iter().zip(held) {
-            let mut elements = Vec::new();
-            for lane in 0..lanes.count() as u8 {
-                elements.push(self.builder.ins().extractlane(*vector, lane));
-            }
-            folded.push(self.fold(reduction, Lanes::one(self.source.precision), &elements));
-        }
-        folded
+        let mut fold = |(reduction, vector): (&Reduction, &Value)| {
+            let numbers = 0..lanes.count() as u8;
+            let lane = |number| self.builder.ins().extractlane(*vector, number);
+            let elements: Vec<Value> = numbers.map(lane).collect();
+            self.fold(reduction, Lanes::one(self.source.precision), &elements)
+        };
+        reductions.iter().zip(held).map(&mut fold).collect()
     }
 
     /// Combines each accumulator with the value in memory.

@@ -6,34 +6,21 @@ use crate::isa::Lanes;
 use bnnc_abi::plan::Storage;
 use bnnc_base::arena::Id;
 use bnnc_base::dtype::{DType, Precision};
-use bnnc_loops::analysis::motion::{Motion, depths, innermost_size, live, motion};
-use bnnc_loops::analysis::staging::{
-    self, BLOCK, BlockStage, BlockStaging, is_array_noise, operands, row_length,
-};
-use bnnc_loops::analysis::sweep;
+use bnnc_loops::analysis::motion::{Motion, innermost_size, motion};
+use bnnc_loops::analysis::staging::{BlockStage, Staging, is_array_noise};
+use bnnc_loops::analysis::sweep::sums;
 use bnnc_loops::ir::{Access, InstId, InstOp, Kernel};
 
 /// The decisions about one kernel.
 pub(crate) struct Schedule {
-    /// The number of enclosing loops of each instruction.
-    pub depth: Vec<usize>,
-    /// For each instruction, whether an output depends on it.
-    pub live: Vec<bool>,
+    /// The loops and the stages that compute each instruction.
+    pub staging: Staging,
+
     /// True if the innermost loop computes with vectors.
     pub vector: bool,
     /// The number of vectors per iteration.
     pub unroll: usize,
-    /// The stages of the innermost loop.
-    pub stages: Vec<BlockStage>,
-    /// For each instruction, the scratch slot that holds a block of its values. If an operand of a
-    /// call does not have a slot, the operand is a load, and the call reads its elements in place.
-    pub home: Vec<Option<usize>>,
-    /// The number of scratch slots.
-    pub homes: usize,
-    /// The number of elements of a block, if the innermost loop has more than one stage.
-    pub block: i64,
-    /// If a block contains several whole rows, their number and the length of one row.
-    pub tile: Option<(i64, i64)>,
+
     /// For each instruction outside the innermost loop, true if vectors in this loop need the value in every lane.
     pub splat: Vec<bool>,
     /// The outputs that are summed in scratch memory. The list is empty if the kernel is not swept
@@ -44,11 +31,9 @@ pub(crate) struct Schedule {
 impl Schedule {
     /// Plans a kernel.
     pub fn of(kernel: &Kernel, precision: Precision) -> Schedule {
-        let depth = depths(kernel);
-        let live = live(kernel);
-        let vector = is_vectorisable(kernel, (&depth, &live), precision);
-        let plan = BlockStaging::of(kernel, (&depth, &live), precision, is_called);
-        let (stages, home, homes) = plan.finish();
+        let staging = Staging::of(kernel, precision, is_called);
+        let vector = is_vectorisable(kernel, &staging, precision);
+        let stages = &staging.stages;
         let longest = stages.iter().map(|stage| stage.body.len()).max().unwrap_or(0);
         let unroll = match longest {
             0..=14 => 4,
@@ -57,46 +42,17 @@ impl Schedule {
         };
         let vectors = innermost_size(kernel).map_or(i64::MAX, |size| size / lanes(precision));
         let unroll = if vectors < unroll { 1 } else { unroll as usize };
-        let tile = row_length(kernel)
-            .filter(|_| stages.len() > 1)
-            .map(|length| (BLOCK / length, length));
-        let splat = splats(kernel, &stages)
+        let splat = splats(kernel, stages)
             .into_iter()
             .map(|wanted| wanted && vector)
             .collect();
-        let sums = match sweep::is_swept(kernel) {
-            true => sweep::sums(kernel),
-            false => Vec::new(),
-        };
         Schedule {
-            depth,
-            live,
+            staging,
             vector,
             unroll,
-            stages,
-            home,
-            homes,
-            block: BLOCK,
-            tile,
             splat,
-            sums,
+            sums: sums(kernel),
         }
-    }
-
-    /// For each instruction, returns whether the loop of a stage uses it, directly or indirectly.
-    pub fn needs(&self, kernel: &Kernel, stage: usize) -> Vec<bool> {
-        staging::needs(kernel, (&self.depth, &self.live), &self.stages, stage)
-    }
-
-    /// For each instruction, returns whether it is in `roots` or a root uses it. Indirect uses
-    /// count only if they lead through values that are computed outside the innermost loop.
-    pub fn closure(&self, kernel: &Kernel, roots: &[InstId]) -> Vec<bool> {
-        staging::closure(kernel, &self.depth, roots)
-    }
-
-    /// Returns whether `id` is computed outside the innermost loop.
-    pub fn is_hoisted(&self, kernel: &Kernel, id: InstId) -> bool {
-        self.depth[id.index()] < kernel.dims.len()
     }
 }
 
@@ -105,7 +61,7 @@ fn splats(kernel: &Kernel, stages: &[BlockStage]) -> Vec<bool> {
     let operands = stages
         .iter()
         .flat_map(|stage| &stage.body)
-        .flat_map(|id| operands(&kernel.body[*id]));
+        .flat_map(|id| kernel.body[*id].op.operands());
     let stored = stages.iter().flat_map(|stage| stage.store.iter().copied());
     let outputs = kernel.outputs.iter().map(|output| output.value);
     operands
@@ -119,16 +75,15 @@ fn lanes(precision: Precision) -> i64 {
     Lanes::vector(precision).count()
 }
 
-fn is_vectorisable(kernel: &Kernel, (depth, live): (&[usize], &[bool]), precision: Precision) -> bool {
-    let rank = kernel.dims.len();
+fn is_vectorisable(kernel: &Kernel, staging: &Staging, precision: Precision) -> bool {
     let short = innermost_size(kernel).is_some_and(|size| size < lanes(precision));
-    let varies = |id: InstId| depth[id.index()] == rank;
+    let varies = |id: InstId| !staging.is_hoisted(kernel, id);
     let ints = precision == Precision::F32;
-    let fixed_place = |access: &Access| access.dynamic.iter().all(|dynamic| !varies(dynamic.index));
+    let fixed_place = |access: &Access| access.positions().all(|id| !varies(id));
     let inside = kernel
         .body
         .ids()
-        .filter(|id| live[id.index()] && varies(*id))
+        .filter(|id| staging.live[id.index()] && varies(*id))
         .all(|id| {
             let inst = &kernel.body[id];
             (inst.dtype != DType::Int || ints)
@@ -136,7 +91,7 @@ fn is_vectorisable(kernel: &Kernel, (depth, live): (&[usize], &[bool]), precisio
                     InstOp::Load(access) => {
                         motion(kernel, access, precision) == Motion::Unit && fixed_place(access)
                     }
-                    InstOp::Noise { .. } => is_array_noise(inst, varies),
+                    InstOp::Noise(_) => is_array_noise(inst, varies),
                     InstOp::Const(_) | InstOp::Index(_) | InstOp::Apply(..) => true,
                 }
         });
@@ -157,7 +112,6 @@ mod tests {
     use super::Schedule;
     use bnnc_base::arena::Id;
     use bnnc_base::dtype::Precision;
-    use bnnc_loops::analysis::staging::BLOCK;
     use bnnc_loops::parse::parse;
 
     fn schedule(body: &str, output: u32) -> Schedule {
@@ -170,6 +124,7 @@ mod tests {
 
     fn bodies(schedule: &Schedule) -> Vec<Vec<usize>> {
         schedule
+            .staging
             .stages
             .iter()
             .map(|stage| stage.body.iter().map(|id| id.index()).collect())
@@ -181,7 +136,7 @@ mod tests {
         let chain = "v0: real = load 0 at 0 [300, 1] v1: real = exp v0 v2: real = tanh v1";
         let schedule = schedule(chain, 2);
         assert_eq!(bodies(&schedule), [[], [], []]);
-        assert_eq!(schedule.home, [None, Some(0), Some(1)]);
+        assert_eq!(schedule.staging.home, [None, Some(0), Some(1)]);
     }
 
     #[test]
@@ -190,7 +145,7 @@ mod tests {
                     v3: real = neg v0 v4: real = mul v2 v3";
         let schedule = schedule(body, 4);
         assert_eq!(bodies(&schedule), [vec![0, 1], vec![0, 3, 4]]);
-        assert_eq!(schedule.homes, 2);
+        assert_eq!(schedule.staging.homes, 2);
         assert!(schedule.vector);
     }
 
@@ -200,7 +155,7 @@ mod tests {
             .map(|at| format!("v{at}: real = exp v{} ", at - 1))
             .collect();
         let schedule = schedule(&format!("v0: real = load 0 at 0 [300, 1] {chain}"), 8);
-        assert_eq!((schedule.stages.len(), schedule.homes), (9, 2));
+        assert_eq!((schedule.staging.stages.len(), schedule.staging.homes), (9, 2));
     }
 
     #[test]
@@ -209,6 +164,6 @@ mod tests {
                     v3: real = mul v1 v2";
         let schedule = schedule(body, 3);
         assert_eq!(bodies(&schedule), [[2, 3]]);
-        assert_eq!((schedule.depth[1], schedule.homes, schedule.block), (1, 0, BLOCK));
+        assert_eq!((schedule.staging.depth[1], schedule.staging.homes), (1, 0));
     }
 }

@@ -1,13 +1,13 @@
 //! Emits the innermost loop: its blocks, its stages, its vectors, and the remaining elements that
 //! do not fill a vector.
 
-use crate::func::{CounterRange, Emitter, memory};
+use crate::func::{CounterRange, Emitter, Source, memory};
 use crate::isa::{Lanes, VECTOR_BYTES};
 use crate::reduce::Reduction;
 use bnnc_base::arena::Id;
 use bnnc_base::dtype::DType;
 use bnnc_loops::analysis::motion::{Motion, element_bytes, motion};
-use bnnc_loops::analysis::staging::BlockStage;
+use bnnc_loops::analysis::staging::{BLOCK, BlockStage};
 use bnnc_loops::ir::{Access, InstId, InstOp, LoopSize};
 use cranelift_codegen::ir::{ConstantData, InstBuilder, Value, types};
 
@@ -52,9 +52,9 @@ struct Group<'s> {
 impl<'a> Emitter<'a, '_> {
     /// Emits the loop over the innermost axis. `pointers` are the addresses of the accesses.
     pub fn innermost(&mut self, pointers: &[Value]) {
-        let schedule = self.source.schedule;
+        let stages = &self.source.staging.stages;
         let span = self.whole_axis(pointers, None);
-        if schedule.stages.len() == 1 || span.known.is_some_and(|size| size <= schedule.block) {
+        if stages.len() == 1 || span.known.is_some_and(|size| size <= BLOCK) {
             self.stages(&span);
         } else {
             self.blocks(&span);
@@ -107,56 +107,35 @@ impl<'a> Emitter<'a, '_> {
 
     /// Returns whether all computed positions of an access are constant along the innermost axis.
     pub fn is_placed_outside(&self, access: &Access) -> bool {
-        let Emitter { source, .. } = self;
-        access
-            .dynamic
-            .iter()
-            .all(|dynamic| source.schedule.is_hoisted(source.kernel, dynamic.index))
+        let Source { kernel, staging, .. } = self.source;
+        access.positions().all(|id| staging.is_hoisted(kernel, id))
     }
 
     /// Splits a span into blocks that fit into scratch slots.
     fn blocks(&mut self, span: &Span) {
-        let block = self.source.schedule.block;
         let axis = self.source.kernel.dims.len() - 1;
-        let (moving, strides) = self.steps(axis);
-        let strides: Vec<Value> = strides
-            .into_iter()
-            .map(|stride| self.builder.ins().imul_imm_s(stride, block))
-            .collect();
-        let carried: Vec<Value> = moving.iter().map(|at| span.pointers[*at]).collect();
-        let zero = self.int(0);
-        self.count(
-            CounterRange {
-                from: zero,
-                to: span.count,
-                step: block,
-            },
-            &carried,
-            &mut |emitter, done, carried| {
-                let mut pointers = span.pointers.clone();
-                moving
-                    .iter()
-                    .zip(carried)
-                    .for_each(|(at, pointer)| pointers[*at] = *pointer);
-                let rest = emitter.builder.ins().isub(span.count, done);
-                let longest = emitter.int(block);
-                let count = emitter.builder.ins().smin(rest, longest);
-                let first = emitter.builder.ins().iadd(span.first, done);
-                emitter.stages(&Span {
-                    pointers,
-                    first,
-                    count,
-                    known: None,
-                    skipped: None,
-                });
-                emitter.advance(carried, &strides)
-            },
-        );
+        let (from, to) = (self.int(0), span.count);
+        let range = CounterRange {
+            from,
+            to,
+            step: BLOCK,
+        };
+        self.walk(axis, range, &span.pointers, &mut |emitter, done, pointers| {
+            let count = emitter.rest(done, to, BLOCK);
+            let first = emitter.builder.ins().iadd(span.first, done);
+            emitter.stages(&Span {
+                pointers: pointers.to_vec(),
+                first,
+                count,
+                known: None,
+                skipped: None,
+            });
+        });
     }
 
     /// Emits all stages over a span that fits into scratch slots.
     pub fn stages(&mut self, span: &Span) {
-        for (number, stage) in self.source.schedule.stages.iter().enumerate() {
+        for (number, stage) in self.source.staging.stages.iter().enumerate() {
             self.stage_loops(number, span);
             stage.calls.iter().for_each(|id| self.block_call(*id, span));
         }
@@ -164,13 +143,14 @@ impl<'a> Emitter<'a, '_> {
 
     /// Emits the loops of one stage over a span.
     pub fn stage_loops(&mut self, number: usize, span: &Span) {
-        let stages = &self.source.schedule.stages;
-        if number + 1 == stages.len() {
+        let staging = self.source.staging;
+        let stage = &staging.stages[number];
+        if staging.is_last(number) {
             let reductions = self.reductions();
-            let held = self.stage(&stages[number], Some(&reductions), span);
+            let held = self.stage(stage, Some(&reductions), span);
             self.finish_reductions(&reductions, &held, span);
-        } else if !stages[number].store.is_empty() {
-            self.stage(&stages[number], None, span);
+        } else if staging.has_loop(number) {
+            self.stage(stage, None, span);
         }
     }
 
@@ -183,7 +163,7 @@ impl<'a> Emitter<'a, '_> {
 
     /// Returns the address of the scratch slot of an instruction.
     pub fn home_of(&mut self, id: InstId) -> Value {
-        let home = self.source.schedule.home[id.index()];
+        let home = self.source.staging.home[id.index()];
         self.home(home.unwrap_or_else(|| unreachable!("{id} has a scratch slot")))
     }
 
@@ -193,10 +173,7 @@ impl<'a> Emitter<'a, '_> {
         let bytes = precision.bytes() as i64;
         let total = match span.known {
             Some(count) => self.int(count * bytes),
-            None => self
-                .builder
-                .ins()
-                .ishl_imm_u(span.count, i64::from(bytes.trailing_zeros())),
+            None => self.scaled(span.count, bytes),
         };
         let mut from = self.int(0);
         let mut pass = Pass {
@@ -328,11 +305,11 @@ impl<'a> Emitter<'a, '_> {
                     self.compute(id, lanes, &operands)
                 })
                 .collect(),
-            InstOp::Noise {
-                coordinates, shape, ..
-            } => {
-                let coordinates = coordinates.map(|coordinate| self.value(group, coordinate, 0));
-                let shape = shape.map(|shape| self.value(group, shape, 0));
+            InstOp::Noise(noise) => {
+                let coordinates = noise
+                    .coordinates
+                    .map(|coordinate| self.value(group, coordinate, 0));
+                let shape = noise.shape.map(|shape| self.value(group, shape, 0));
                 let index = self.wide_index(group);
                 vec![self.noise_once(id, coordinates, shape, Some(index))]
             }
@@ -342,7 +319,7 @@ impl<'a> Emitter<'a, '_> {
     /// Returns the value of an operand for one copy of a group.
     fn value(&mut self, group: &mut Group<'_>, id: InstId, copy: usize) -> Value {
         let lanes = group.pass.lanes;
-        if self.source.schedule.is_hoisted(self.source.kernel, id) {
+        if self.source.staging.is_hoisted(self.source.kernel, id) {
             return match self.splats[id.index()] {
                 Some(splat) if lanes.is_vector() => splat,
                 _ => self.outside(id),
@@ -399,11 +376,7 @@ impl<'a> Emitter<'a, '_> {
         if self.is_placed_outside(access) {
             return pointer;
         }
-        let positions: Vec<Value> = access
-            .dynamic
-            .iter()
-            .map(|dynamic| self.value(group, dynamic.index, 0))
-            .collect();
+        let positions: Vec<Value> = access.positions().map(|id| self.value(group, id, 0)).collect();
         self.place(access, pointer, &positions)
     }
 
@@ -480,20 +453,19 @@ impl<'a> Emitter<'a, '_> {
         let moving: Vec<usize> = (0..list.len())
             .filter(|at| list[*at].strides[axis] != LoopSize::Fixed(0))
             .collect();
-        let mut strides = Vec::new();
-        for at in &moving {
+        let stride = |at: &usize| {
             let bytes = element_bytes(self.source.kernel, list[*at], self.source.precision);
-            strides.push(self.bytes(list[*at].strides[axis], bytes));
-        }
+            self.bytes(list[*at].strides[axis], bytes)
+        };
+        let strides = moving.iter().map(stride).collect();
         (moving, strides)
     }
 
     /// Advances every pointer by its stride.
     pub fn advance(&mut self, pointers: &[Value], strides: &[Value]) -> Vec<Value> {
-        let mut next = Vec::new();
-        for (pointer, stride) in pointers.iter().zip(strides) {
-            next.push(self.builder.ins().iadd(*pointer, *stride));
-        }
-        next
+        let pairs = pointers.iter().zip(strides);
+        pairs
+            .map(|(pointer, stride)| self.builder.ins().iadd(*pointer, *stride))
+            .collect()
     }
 }

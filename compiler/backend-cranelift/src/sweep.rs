@@ -9,10 +9,10 @@
 //! in a group of draws are added in the precision of the plan, and the group sums are added in
 //! `f64`. At the end, the total is added to the output once.
 
-use crate::func::{CounterRange, Emitter, memory, replaced};
-use crate::schedule::Schedule;
+use crate::func::{CounterRange, Emitter, Source, memory};
 use bnnc_base::dtype::Precision;
 use bnnc_loops::analysis::motion::element_bytes;
+use bnnc_loops::analysis::staging::BLOCK;
 use bnnc_loops::ir::LoopSize;
 use cranelift_codegen::ir::{InstBuilder, Value, types};
 
@@ -25,13 +25,13 @@ const WIDE_BYTES: i64 = 8;
 const UNROLL: i64 = 4;
 
 /// Returns the number of scratch bytes for the sums of one output.
-fn slot_bytes(schedule: &Schedule, precision: Precision) -> i64 {
-    schedule.block * (precision.bytes() as i64 + WIDE_BYTES)
+fn slot_bytes(precision: Precision) -> i64 {
+    BLOCK * (precision.bytes() as i64 + WIDE_BYTES)
 }
 
 /// Returns the number of scratch bytes for the sums of all outputs.
-pub(crate) fn scratch_bytes(schedule: &Schedule, precision: Precision) -> usize {
-    schedule.sums.len() * slot_bytes(schedule, precision) as usize
+pub(crate) fn scratch_bytes(source: &Source<'_>) -> usize {
+    source.schedule.sums.len() * slot_bytes(source.precision) as usize
 }
 
 /// The sums of one output.
@@ -51,29 +51,20 @@ impl<'a, 'f> Emitter<'a, 'f> {
     /// Emits the loops over the draws and the elements. These are the last two axes.
     pub fn sweep(&mut self, pointers: &[Value]) {
         let sums = self.clear_sums();
-        let rank = self.source.kernel.dims.len();
-        let block = self.source.schedule.block;
-        let (from, to) = self.axis_range(rank - 1);
-        let (moving, leaps) = self.leaps(rank - 1, block);
-        let carried: Vec<Value> = moving.iter().map(|at| pointers[*at]).collect();
-        self.count(
-            CounterRange {
-                from,
-                to,
-                step: block,
-            },
-            &carried,
-            &mut |emitter, first, carried| {
-                let pointers = replaced(pointers, &moving, carried);
-                let (rest, most) = (emitter.builder.ins().isub(to, first), emitter.int(block));
-                let count = emitter.builder.ins().smin(rest, most);
-                emitter.groups(&sums, (first, count), &pointers);
-                for sum in sums.iter().filter(|sum| sum.by_element) {
-                    emitter.add_to_output(sum, pointers[sum.access], count);
-                }
-                emitter.advance(carried, &leaps)
-            },
-        );
+        let elements = self.source.kernel.dims.len() - 1;
+        let (from, to) = self.axis_range(elements);
+        let range = CounterRange {
+            from,
+            to,
+            step: BLOCK,
+        };
+        self.walk(elements, range, pointers, &mut |emitter, first, pointers| {
+            let count = emitter.rest(first, to, BLOCK);
+            emitter.groups(&sums, (first, count), pointers);
+            for sum in sums.iter().filter(|sum| sum.by_element) {
+                emitter.add_to_output(sum, pointers[sum.access], count);
+            }
+        });
         for sum in sums.iter().filter(|sum| !sum.by_element) {
             let one = self.int(1);
             self.add_to_output(sum, pointers[sum.access], one);
@@ -83,92 +74,66 @@ impl<'a, 'f> Emitter<'a, 'f> {
     /// Emits the loop over groups of draws for a block of elements.
     fn groups(&mut self, sums: &[Sum], (first, count): (Value, Value), pointers: &[Value]) {
         let axis = self.source.kernel.dims.len() - 2;
-        let tile = self.source.schedule.tile;
+        let tile = self.source.staging.tile;
         let group = tile.map_or(GROUP, |(rows, _)| rows * (GROUP + rows - 1).div_euclid(rows));
         let (from, to) = self.axis_range(axis);
-        let (moving, leaps) = self.leaps(axis, group);
-        let carried: Vec<Value> = moving.iter().map(|at| pointers[*at]).collect();
-        self.count(
-            CounterRange {
-                from,
-                to,
-                step: group,
-            },
-            &carried,
-            &mut |emitter, draw, carried| {
-                let mut pointers = replaced(pointers, &moving, carried);
-                sums.iter().for_each(|sum| pointers[sum.access] = sum.narrow);
-                let (rest, most) = (emitter.builder.ins().isub(to, draw), emitter.int(group));
-                let length = emitter.builder.ins().smin(rest, most);
-                let end = emitter.builder.ins().iadd(draw, length);
-                match tile {
-                    Some(tile) => emitter.tiles(&pointers, (draw, end), tile),
-                    None => emitter.draws((draw, end), (first, count), &pointers),
-                }
-                for sum in sums {
-                    let length = if sum.by_element { count } else { emitter.int(1) };
-                    emitter.widen(sum, length);
-                }
-                emitter.advance(carried, &leaps)
-            },
-        );
+        let range = CounterRange {
+            from,
+            to,
+            step: group,
+        };
+        self.walk(axis, range, pointers, &mut |emitter, draw, pointers| {
+            let mut pointers = pointers.to_vec();
+            sums.iter().for_each(|sum| pointers[sum.access] = sum.narrow);
+            let length = emitter.rest(draw, to, group);
+            let end = emitter.builder.ins().iadd(draw, length);
+            match tile {
+                Some(tile) => emitter.tiles(&pointers, (draw, end), tile),
+                None => emitter.draws((draw, end), (first, count), &pointers),
+            }
+            for sum in sums {
+                let length = if sum.by_element { count } else { emitter.int(1) };
+                emitter.widen(sum, length);
+            }
+        });
     }
 
     /// Emits the loop over a range of draws for a block of elements.
     fn draws(&mut self, (from, to): (Value, Value), (first, count): (Value, Value), pointers: &[Value]) {
         let axis = self.source.kernel.dims.len() - 2;
-        let (moving, strides) = self.steps(axis);
-        let carried: Vec<Value> = moving.iter().map(|at| pointers[*at]).collect();
-        self.count(
-            CounterRange { from, to, step: 1 },
-            &carried,
-            &mut |emitter, draw, carried| {
-                let pointers = replaced(pointers, &moving, carried);
-                emitter.indices.push(draw);
-                emitter.hoist(axis + 1, &pointers, None);
-                let span = emitter.span(&pointers, (first, count));
-                emitter.stages(&span);
-                emitter.indices.pop();
-                emitter.advance(carried, &strides)
-            },
-        );
-    }
-
-    /// Returns the accesses that move along an axis. Also returns the number of bytes that each
-    /// access moves in `steps` iterations.
-    fn leaps(&mut self, axis: usize, steps: i64) -> (Vec<usize>, Vec<Value>) {
-        let (moving, strides) = self.steps(axis);
-        let leap = |stride: Value| self.builder.ins().imul_imm_s(stride, steps);
-        (moving, strides.into_iter().map(leap).collect())
+        let range = CounterRange { from, to, step: 1 };
+        self.walk(axis, range, pointers, &mut |emitter, draw, pointers| {
+            emitter.indices.push(draw);
+            emitter.hoist(axis + 1, pointers, None);
+            let span = emitter.span(pointers, (first, count));
+            emitter.stages(&span);
+            emitter.indices.pop();
+        });
     }
 
     /// Sets all sums to zero.
     fn clear_sums(&mut self) -> Vec<Sum> {
         let (source, precision) = (self.source, self.source.precision);
-        let slot = slot_bytes(source.schedule, precision);
+        let slot = slot_bytes(precision);
         let mut sums: Vec<Sum> = Vec::new();
         for (at, output) in source.schedule.sums.iter().enumerate() {
             let access = source.accesses.output(*output);
             if sums.iter().any(|sum| sum.access == access) {
                 continue;
             }
-            let narrow = self.home(source.schedule.homes);
+            let narrow = self.home(source.staging.homes);
             let narrow = self.plus(narrow, at as i64 * slot);
-            let wide = self.plus(narrow, source.schedule.block * precision.bytes() as i64);
+            let wide = self.plus(narrow, BLOCK * precision.bytes() as i64);
             let end = self.plus(narrow, slot);
             let zero = self.int(0);
-            self.count(
-                CounterRange {
-                    from: narrow,
-                    to: end,
-                    step: WIDE_BYTES,
-                },
-                &[],
-                &mut |emitter, address, _| {
-                    emitter.builder.ins().store(memory(), zero, address, 0);
-                    Vec::new()
-                },
-            );
+            let range = CounterRange {
+                from: narrow,
+                to: end,
+                step: WIDE_BYTES,
+            };
+            self.each(range, &mut |emitter, address| {
+                emitter.builder.ins().store(memory(), zero, address, 0);
+            });
             let by_element = source.accesses.list()[access].strides.last() == Some(&LoopSize::Fixed(1));
             sums.push(Sum {
                 access,
@@ -184,33 +149,22 @@ impl<'a, 'f> Emitter<'a, 'f> {
     /// `count` elements, both sums are zero.
     fn widen(&mut self, sum: &Sum, count: Value) {
         let bytes = self.source.precision.bytes() as i64;
-        let zero = self.int(0);
-        self.count(
-            CounterRange {
-                from: zero,
-                to: count,
-                step: UNROLL,
-            },
-            &[],
-            &mut |emitter, at, _| {
-                let from = emitter.element_at(sum.narrow, at, bytes);
-                let to = emitter.element_at(sum.wide, at, WIDE_BYTES);
-                for copy in 0..UNROLL {
-                    let value = emitter.take_real(from, copy * bytes);
-                    let held =
-                        emitter
-                            .builder
-                            .ins()
-                            .load(types::F64, memory(), to, (copy * WIDE_BYTES) as i32);
-                    let value = emitter.builder.ins().fadd(held, value);
-                    emitter
-                        .builder
-                        .ins()
-                        .store(memory(), value, to, (copy * WIDE_BYTES) as i32);
-                }
-                Vec::new()
-            },
-        );
+        let range = CounterRange {
+            from: self.int(0),
+            to: count,
+            step: UNROLL,
+        };
+        self.each(range, &mut |emitter, at| {
+            let from = emitter.element_at(sum.narrow, at, bytes);
+            let to = emitter.element_at(sum.wide, at, WIDE_BYTES);
+            for copy in 0..UNROLL {
+                let offset = (copy * WIDE_BYTES) as i32;
+                let value = emitter.take_real(from, copy * bytes);
+                let held = emitter.builder.ins().load(types::F64, memory(), to, offset);
+                let value = emitter.builder.ins().fadd(held, value);
+                emitter.builder.ins().store(memory(), value, to, offset);
+            }
+        });
     }
 
     /// Reads a real as `f64`, and stores a zero in its place.
@@ -233,40 +187,33 @@ impl<'a, 'f> Emitter<'a, 'f> {
         let kernel = self.source.kernel;
         let access = self.source.accesses.list()[sum.access];
         let bytes = element_bytes(kernel, access, self.source.precision);
-        let (start, zero) = (self.int(0), self.builder.ins().f64const(0.0));
-        self.count(
-            CounterRange {
-                from: start,
-                to: count,
-                step: 1,
-            },
-            &[],
-            &mut |emitter, at, _| {
-                let from = emitter.element_at(sum.wide, at, WIDE_BYTES);
-                let to = emitter.element_at(pointer, at, bytes);
-                let mut value = emitter.builder.ins().load(types::F64, memory(), from, 0);
-                emitter.builder.ins().store(memory(), zero, from, 0);
-                let ty = match emitter.source.precision {
-                    Precision::F32 => {
-                        value = emitter.builder.ins().fdemote(types::F32, value);
-                        types::F32
-                    }
-                    Precision::F64 => types::F64,
-                };
-                let held = emitter.builder.ins().load(ty, memory(), to, 0);
-                let value = emitter.builder.ins().fadd(held, value);
-                emitter.builder.ins().store(memory(), value, to, 0);
-                Vec::new()
-            },
-        );
+        let (from, zero) = (self.int(0), self.builder.ins().f64const(0.0));
+        let range = CounterRange {
+            from,
+            to: count,
+            step: 1,
+        };
+        self.each(range, &mut |emitter, at| {
+            let from = emitter.element_at(sum.wide, at, WIDE_BYTES);
+            let to = emitter.element_at(pointer, at, bytes);
+            let mut value = emitter.builder.ins().load(types::F64, memory(), from, 0);
+            emitter.builder.ins().store(memory(), zero, from, 0);
+            let ty = match emitter.source.precision {
+                Precision::F32 => {
+                    value = emitter.builder.ins().fdemote(types::F32, value);
+                    types::F32
+                }
+                Precision::F64 => types::F64,
+            };
+            let held = emitter.builder.ins().load(ty, memory(), to, 0);
+            let value = emitter.builder.ins().fadd(held, value);
+            emitter.builder.ins().store(memory(), value, to, 0);
+        });
     }
 
     /// Returns the address of an element whose size in bytes is a power of two.
     fn element_at(&mut self, base: Value, at: Value, bytes: i64) -> Value {
-        let skipped = self
-            .builder
-            .ins()
-            .ishl_imm_u(at, i64::from(bytes.trailing_zeros()));
+        let skipped = self.scaled(at, bytes);
         self.builder.ins().iadd(base, skipped)
     }
 }

@@ -3,7 +3,7 @@
 
 use crate::func::{Emitter, plus, times};
 use crate::text::{Type, Value};
-use bnnc_abi::plan::{Plan, PlanStep, Storage};
+use bnnc_abi::plan::{Plan, PlanStep};
 use bnnc_base::arena::Id;
 use bnnc_base::dtype::DType;
 use bnnc_loops::analysis::staging::BLOCK;
@@ -55,11 +55,12 @@ impl Emitter<'_> {
         self.text.element(self.bases[access.slot as usize], position, ty)
     }
 
-    fn element_type(&self, access: &Access) -> Type {
-        match self.source.kernel.slots[access.slot as usize] {
-            Storage::Real => Type::Real(self.source.precision),
-            Storage::Int => Type::Int,
-        }
+    /// Returns the type of the elements that an access reads or writes.
+    pub fn element_type(&self, access: &Access) -> Type {
+        Type::stored(
+            self.source.kernel.slots[access.slot as usize],
+            self.source.precision,
+        )
     }
 
     /// Reads an element of a buffer.
@@ -77,15 +78,18 @@ impl Emitter<'_> {
     }
 
     fn slot_scope(&self, access: &Access) -> String {
-        match self.source.distinct {
-            true => scope("slot", access.slot as usize),
-            false => String::new(),
-        }
+        self.scope("slot", access.slot as usize)
     }
 
     pub fn home_scope(&self, home: usize) -> String {
+        self.scope("block", home)
+    }
+
+    fn scope(&self, name: &str, number: usize) -> String {
         match self.source.distinct {
-            true => scope("block", home),
+            true => {
+                format!(" {{alias_scopes = [#{name}{number}], noalias_scopes = #not_{name}{number}}}")
+            }
             false => String::new(),
         }
     }
@@ -98,7 +102,7 @@ impl Emitter<'_> {
 
     /// Returns the scratch slot that holds the values of an instruction.
     pub fn home_of(&self, id: InstId) -> usize {
-        self.source.schedule.home[id.index()].unwrap_or_else(|| unreachable!("{id} has a scratch slot"))
+        self.source.staging.home[id.index()].unwrap_or_else(|| unreachable!("{id} has a scratch slot"))
     }
 
     /// Reads the value of an instruction at the offset `within` in the current block.
@@ -140,10 +144,6 @@ impl Emitter<'_> {
             DType::Real | DType::Bool => Type::Real(self.source.precision),
         }
     }
-}
-
-fn scope(name: &str, number: usize) -> String {
-    format!(" {{alias_scopes = [#{name}{number}], noalias_scopes = #not_{name}{number}}}")
 }
 
 /// Returns the pairs of a kernel's slots that are bound to the same buffer in some launch. Each

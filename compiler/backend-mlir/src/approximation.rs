@@ -4,7 +4,7 @@
 //! loops.
 
 use crate::gpu::gamma;
-use crate::text::{Text, Type, Value, commas};
+use crate::text::{Text, Type, Value};
 use bnnc_abi::symbols::NoiseKind;
 use bnnc_base::dtype::Precision;
 use bnnc_math::approx::recorded::{self, RecordedOp, RecordedOperand, RecordedStep, RecordedType, Recording};
@@ -59,19 +59,9 @@ impl Approximation {
         let Some(recording) = self.recording(precision, fused) else {
             unreachable!("only what is recorded is inlined")
         };
-        text.restart();
-        let inputs: Vec<Value> = recording
-            .inputs
-            .iter()
-            .map(|kind| text.fresh(type_of(*kind)))
-            .collect();
-        let parameters = inputs.iter().map(|input| format!("{input}: {}", input.ty));
+        let types = recording.inputs.iter().map(|kind| type_of(*kind));
         let result = Type::Real(precision);
-        text.open(format_args!(
-            "llvm.func internal @{}({}) -> {result} attributes {{passthrough = [\"alwaysinline\", \"nounwind\", \"no-builtins\"]}} {{",
-            self.symbol(precision),
-            commas(parameters)
-        ));
+        let inputs = text.open_inlined(&self.symbol(precision), types, result);
         let value = inline(text, &recording, &inputs);
         text.line(format_args!("llvm.return {value} : {result}"));
         text.close("}");
@@ -162,7 +152,8 @@ fn step(text: &mut Text, step: &RecordedStep, x: &[Value]) -> Value {
     }
 }
 
-fn with_number(text: &mut Text, name: &str, x: Value, number: i64) -> Value {
+/// Writes an operation on an integer and a constant of the same type.
+pub(crate) fn with_number(text: &mut Text, name: &str, x: Value, number: i64) -> Value {
     let number = integer(text, x.ty, number);
     text.alike(name, &[x, number])
 }

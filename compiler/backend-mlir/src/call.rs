@@ -9,7 +9,7 @@ use bnnc_abi::symbols::{self, NoiseKind};
 use bnnc_base::arena::Id;
 use bnnc_base::dtype::Precision;
 use bnnc_loops::analysis::staging::BLOCK;
-use bnnc_loops::ir::{InstId, InstOp};
+use bnnc_loops::ir::{InstId, InstOp, Noise};
 use std::collections::BTreeMap;
 
 /// Returns the symbol and the parameter types of the runtime function that an instruction calls.
@@ -20,10 +20,10 @@ fn callee(op: &InstOp, precision: Precision) -> Option<(String, Vec<Type>)> {
             parameters.push(Type::Long);
             Some((symbols::scalar_symbol(*scalar, precision), parameters))
         }
-        InstOp::Noise { kind, .. } => {
+        InstOp::Noise(noise) => {
             let (pointer, long, int) = (Type::Pointer, Type::Long, Type::Int);
             let parameters = vec![pointer, pointer, long, long, long, int, int, int];
-            Some((symbols::noise_symbol(*kind, precision), parameters))
+            Some((symbols::noise_symbol(noise.kind, precision), parameters))
         }
         InstOp::Const(_) | InstOp::Index(_) | InstOp::Load(_) => None,
     }
@@ -31,7 +31,7 @@ fn callee(op: &InstOp, precision: Precision) -> Option<(String, Vec<Type>)> {
 
 /// Returns the number of bytes of scratch memory that one invocation needs.
 pub(crate) fn scratch_bytes(schedule: &Schedule, precision: Precision) -> usize {
-    let narrow = schedule.homes * precision.bytes();
+    let narrow = schedule.staging.homes * precision.bytes();
     let wide = schedule.sums.len() * Precision::F64.bytes();
     SINGLE_BYTES + (narrow + wide) * BLOCK as usize
 }
@@ -44,7 +44,14 @@ struct NoiseAddresses {
     count: Value,
 }
 
-impl Emitter<'_> {
+impl<'a> Emitter<'a> {
+    fn noise_of(&self, id: InstId) -> &'a Noise {
+        match &self.source.kernel.body[id].op {
+            InstOp::Noise(noise) => noise,
+            _ => unreachable!("{id} is noise"),
+        }
+    }
+
     /// Calls the runtime function of the instruction `id` on the block of `count` elements that
     /// begins at the current indices.
     pub fn call_block(&mut self, id: InstId, count: Value) {
@@ -62,7 +69,7 @@ impl Emitter<'_> {
     /// Returns the address where a call starts to read a block of its operand.
     fn block_of(&mut self, operand: InstId) -> Value {
         match (
-            self.source.schedule.home[operand.index()],
+            self.source.staging.home[operand.index()],
             &self.source.kernel.body[operand].op,
         ) {
             (Some(home), _) => self.home(home),
@@ -74,19 +81,14 @@ impl Emitter<'_> {
     /// Generates a block of a noise stream. The block begins at the current indices. The values of
     /// the block are stored `skipped` elements after the start of their scratch slots.
     pub fn noise_block(&mut self, id: InstId, count: Value, skipped: Option<Value>) {
-        let InstOp::Noise {
-            coordinates, shape, ..
-        } = &self.source.kernel.body[id].op
-        else {
-            unreachable!("{id} is noise")
-        };
-        let coordinates = coordinates.map(|coordinate| self.value(coordinate, None));
+        let noise = self.noise_of(id);
+        let coordinates = noise.coordinates.map(|coordinate| self.value(coordinate, None));
         let out = self.home(self.home_of(id));
         let out = self.skipped(out, skipped);
-        let shapes = match shape {
+        let shapes = match noise.shape {
             Some(shape) => {
-                let block = self.block_of(*shape);
-                let in_scratch = self.source.schedule.home[shape.index()].is_some();
+                let block = self.block_of(shape);
+                let in_scratch = self.source.staging.home[shape.index()].is_some();
                 self.skipped(block, skipped.filter(|_| in_scratch))
             }
             None => out,
@@ -118,9 +120,7 @@ impl Emitter<'_> {
 
     /// Generates one element of a noise stream.
     pub fn noise_once(&mut self, id: InstId, coordinates: [Value; 3], shape: Option<Value>) -> Value {
-        let InstOp::Noise { kind, .. } = &self.source.kernel.body[id].op else {
-            unreachable!("{id} is noise")
-        };
+        let kind = self.noise_of(id).kind;
         match (kind, shape) {
             (NoiseKind::Gamma, Some(shape)) if self.source.device => {
                 let (key, element) = self.key_and_element(id);
@@ -143,7 +143,7 @@ impl Emitter<'_> {
                 self.noise(id, addresses, coordinates);
                 self.single_result()
             }
-            (NoiseKind::Uniform | NoiseKind::Normal, _) => self.noise_inline(id, *kind, coordinates),
+            (NoiseKind::Uniform | NoiseKind::Normal, _) => self.noise_inline(id, kind, coordinates),
         }
     }
 
@@ -189,13 +189,8 @@ impl Emitter<'_> {
     }
 
     fn key_and_element(&mut self, id: InstId) -> (Value, Value) {
-        let InstOp::Noise {
-            key, offset, strides, ..
-        } = &self.source.kernel.body[id].op
-        else {
-            unreachable!("{id} is noise")
-        };
-        (self.size(*key), self.linear(*offset, strides))
+        let noise = self.noise_of(id);
+        (self.size(noise.key), self.linear(noise.offset, &noise.strides))
     }
 
     fn noise(&mut self, id: InstId, addresses: NoiseAddresses, coordinates: [Value; 3]) {

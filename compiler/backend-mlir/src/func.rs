@@ -9,6 +9,7 @@ use crate::text::{LoopBounds, Text, Type, Value};
 use bnnc_abi::code::KernelArgs;
 use bnnc_base::arena::Id;
 use bnnc_base::dtype::{DType, Precision};
+use bnnc_loops::analysis::staging::Staging;
 use bnnc_loops::ir::{InstId, InstOp, Kernel, LoopSize};
 use bnnc_math::scalar::Scalar;
 use std::mem::offset_of;
@@ -23,7 +24,9 @@ pub(crate) struct Source<'a> {
     /// The axis that is divided among launches. It is the outermost axis, except after an exchange
     /// of axes.
     pub divided: usize,
-    /// The schedule of the kernel. It determines where each instruction is computed.
+    /// The loops and the stages that compute each instruction.
+    pub staging: &'a Staging,
+    /// The other decisions about the kernel.
     pub schedule: &'a Schedule,
     /// The width of reals.
     pub precision: Precision,
@@ -179,13 +182,13 @@ impl<'a> Emitter<'a> {
     fn nest(&mut self, axis: usize) {
         self.hoist(axis, None);
         let rank = self.source.kernel.dims.len();
-        let staged = self.source.schedule.stages.len() > 1;
+        let staged = self.source.staging.stages.len() > 1;
         self.reduce(axis, &mut |emitter| {
             let (from, to) = emitter.axis_range(axis);
             if emitter.source.schedule.swept && axis + 2 == rank {
-                return emitter.sweep((from, to));
+                return emitter.sweep(LoopBounds::by_one(from, to));
             }
-            if staged && emitter.source.schedule.tile.is_some() && axis + 2 == rank {
+            if staged && emitter.source.staging.tile.is_some() && axis + 2 == rank {
                 return emitter.tiles((from, to));
             }
             if staged && axis + 1 == rank {
@@ -205,10 +208,10 @@ impl<'a> Emitter<'a> {
     /// Computes the instructions that belong inside the first `depth` loops, but not inside further
     /// loops. If `needed` is given, only the instructions marked in it are computed.
     pub fn hoist(&mut self, depth: usize, needed: Option<&[bool]>) {
-        let Source { kernel, schedule, .. } = self.source;
+        let Source { kernel, staging, .. } = self.source;
         for id in kernel.body.ids() {
-            let wanted = needed.is_none_or(|needed| needed[id.index()]) && schedule.live[id.index()];
-            if wanted && schedule.depth[id.index()] == depth {
+            let wanted = needed.is_none_or(|needed| needed[id.index()]) && staging.live[id.index()];
+            if wanted && staging.depth[id.index()] == depth {
                 let value = self.compute(id, None);
                 self.values[id.index()] = Some(value);
             }
@@ -250,11 +253,9 @@ impl<'a> Emitter<'a> {
                     _ => scalar::apply(self.text, *scalar, &operands, never_nan),
                 }
             }
-            InstOp::Noise {
-                coordinates, shape, ..
-            } => {
-                let coordinates = coordinates.map(|coordinate| self.value(coordinate, within));
-                let shape = shape.map(|shape| self.value(shape, within));
+            InstOp::Noise(noise) => {
+                let coordinates = noise.coordinates.map(|coordinate| self.value(coordinate, within));
+                let shape = noise.shape.map(|shape| self.value(shape, within));
                 self.noise_once(id, coordinates, shape)
             }
         }

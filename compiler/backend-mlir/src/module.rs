@@ -49,6 +49,7 @@ pub fn module(program: &LoopProgram, prefix: &str) -> MlirModule {
             kernel: &draft.kernel,
             factor: draft.factor,
             divided: draft.divided,
+            staging: &draft.schedule.staging,
             schedule: &draft.schedule,
             precision,
             distinct: draft.distinct,
@@ -93,7 +94,7 @@ fn draft<'a>(program: &LoopProgram, at: usize, original: &'a Kernel) -> Draft<'a
 /// scope of its own memory. The second is a list of scopes for all other memory.
 fn scopes(text: &mut Text, drafts: &[Draft<'_>]) {
     let slots = drafts.iter().map(|draft| draft.kernel.slots.len()).max();
-    let blocks = |draft: &Draft<'_>| draft.schedule.homes + draft.schedule.sums.len();
+    let blocks = |draft: &Draft<'_>| draft.schedule.staging.homes + draft.schedule.sums.len();
     let homes = drafts.iter().map(blocks).max();
     let slots = (0..slots.unwrap_or(0)).map(|at| format!("slot{at}"));
     let names: Vec<String> = slots

@@ -63,10 +63,10 @@ impl Worker {
             .stderr(Stdio::piped())
             .spawn()
             .map_err(|error| {
-                Fault::limit(
-                    &NO_WORKER,
-                    format!("cannot start the MLIR worker {}: {error}", self.program.display()),
-                )
+                limit(format!(
+                    "cannot start the MLIR worker {}: {error}",
+                    self.program.display()
+                ))
             })?;
         let outcome = self.converse(&mut child, text)?;
         if !outcome.status.success() {
@@ -98,24 +98,22 @@ impl Worker {
         let is_long = answer.len() as u64 > most;
         let ended = match is_late || is_long {
             true => None,
-            false => end(child, deadline)
-                .map_err(|error| Fault::limit(&NO_WORKER, format!("the MLIR worker was lost: {error}")))?,
+            false => {
+                end(child, deadline).map_err(|error| limit(format!("the MLIR worker was lost: {error}")))?
+            }
         };
         let Some(status) = ended else {
             // If the worker has already ended, killing it and waiting for it do not change
             // anything.
             let _ = child.kill();
             let _ = child.wait();
-            return Err(Fault::limit(
-                &NO_WORKER,
-                match is_long {
-                    true => format!("the output of the MLIR worker has more than {most} bytes"),
-                    false => format!(
-                        "MLIR did not lower a program in {} seconds",
-                        self.time.as_secs_f64()
-                    ),
-                },
-            ));
+            return Err(limit(match is_long {
+                true => format!("the output of the MLIR worker has more than {most} bytes"),
+                false => format!(
+                    "MLIR did not lower a program in {} seconds",
+                    self.time.as_secs_f64()
+                ),
+            }));
         };
         let complaint = complaint.recv_timeout(Duration::from_secs(1)).unwrap_or_default();
         Ok(Outcome {
@@ -128,14 +126,11 @@ impl Worker {
     /// Returns the error for an executable that is not a worker of this version. The environment variable may name such an executable by
     /// mistake.
     fn no_worker(&self, outcome: &Outcome) -> Fault {
-        Fault::limit(
-            &NO_WORKER,
-            format!(
-                "{} is not an MLIR worker of this version; the environment variable {WORKER} can name one{}",
-                self.program.display(),
-                quoted(&outcome.complaint)
-            ),
-        )
+        limit(format!(
+            "{} is not an MLIR worker of this version; the environment variable {WORKER} can name one{}",
+            self.program.display(),
+            quoted(&outcome.complaint)
+        ))
     }
 
     /// Returns the error for a worker that failed.
@@ -149,35 +144,25 @@ impl Worker {
         ];
         let mebibytes = self.memory >> 20;
         if exhausted.iter().any(|words| outcome.complaint.contains(words)) {
-            return Fault::limit(
-                &NO_WORKER,
-                format!(
-                    "to lower a program, MLIR needs more than {mebibytes} MiB, or more memory than this process may use{said}"
-                ),
-            );
+            return limit(format!(
+                "to lower a program, MLIR needs more than {mebibytes} MiB, or more memory than this process may use{said}"
+            ));
         }
         // Rust does not report the type of the exception. LLVM and MLIR do not throw exceptions
         // themselves, so the exception must come from the C++ library. The exception is usually
         // `bad_alloc`.
         if outcome.complaint.contains("foreign exception") {
-            return Fault::limit(
-                &NO_WORKER,
-                format!(
-                    "MLIR stopped with a C++ exception, probably because it needs more than the allowed {mebibytes} MiB{said}"
-                ),
-            );
+            return limit(format!(
+                "MLIR stopped with a C++ exception, probably because it needs more than the allowed {mebibytes} MiB{said}"
+            ));
         }
         match (signal(outcome.status), outcome.status.code()) {
-            (Some(KILL), _) => Fault::limit(
-                &NO_WORKER,
-                format!(
-                    "signal {KILL} stopped the MLIR worker, probably because the system ran out of memory{said}"
-                ),
-            ),
-            (Some(signal), _) if FROM_OUTSIDE.contains(&signal) => Fault::limit(
-                &NO_WORKER,
-                format!("another process stopped the MLIR worker by signal {signal}{said}"),
-            ),
+            (Some(KILL), _) => limit(format!(
+                "signal {KILL} stopped the MLIR worker, probably because the system ran out of memory{said}"
+            )),
+            (Some(signal), _) if FROM_OUTSIDE.contains(&signal) => limit(format!(
+                "another process stopped the MLIR worker by signal {signal}{said}"
+            )),
             (Some(signal), _) => Fault::Bug(format!(
                 "MLIR crashed while lowering a program: signal {signal}{said}"
             )),
@@ -233,4 +218,9 @@ fn signal(status: ExitStatus) -> Option<i32> {
 #[cfg(not(unix))]
 fn signal(_: ExitStatus) -> Option<i32> {
     None
+}
+
+/// Returns a fault that ends the use of the worker for one program.
+fn limit(why: String) -> Fault {
+    Fault::limit(&NO_WORKER, why)
 }

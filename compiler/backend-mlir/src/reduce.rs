@@ -2,8 +2,7 @@
 
 use crate::func::Emitter;
 use crate::scalar;
-use crate::text::{Type, Value};
-use bnnc_abi::plan::Storage;
+use crate::text::Value;
 
 impl<'a> Emitter<'a> {
     /// Emits the loop over `axis`; `inside` emits the body of the loop. If the loop keeps
@@ -17,14 +16,10 @@ impl<'a> Emitter<'a> {
             .collect();
         for output in &outputs {
             let described = &source.kernel.outputs[*output];
-            let ty = match source.kernel.slots[described.access.slot as usize] {
-                Storage::Real => Type::Real(source.precision),
-                Storage::Int => Type::Int,
-            };
             let combine = described
                 .combine
                 .unwrap_or_else(|| unreachable!("only reductions are carried"));
-            let ty = scalar::register_type(combine, ty);
+            let ty = scalar::register_type(combine, self.element_type(&described.access));
             self.held[*output] = Some(scalar::identity(self.text, combine, ty));
         }
         inside(self);

@@ -1,7 +1,7 @@
 //! Emits the innermost loops. The innermost loops run over single points, over blocks of points
 //! between calls, or over tiles of several rows.
 
-use crate::func::Emitter;
+use crate::func::{Emitter, Source};
 use crate::text::{LoopBounds, Value};
 use bnnc_base::arena::Id;
 use bnnc_loops::analysis::staging::{BLOCK, rows_adjoin};
@@ -19,42 +19,38 @@ impl<'a> Emitter<'a> {
     /// Emits a stage at one point. If the loop has blocks, `within` is the offset of the point in
     /// the current block.
     pub fn point(&mut self, number: usize, within: Option<Value>) {
-        let (source, stages) = (self.source, &self.source.schedule.stages);
-        for id in &stages[number].body {
+        let Source { kernel, staging, .. } = self.source;
+        let stage = &staging.stages[number];
+        for id in &stage.body {
             let value = self.compute(*id, within);
             self.values[id.index()] = Some(value);
         }
         if let Some(within) = within {
-            stages[number]
-                .store
-                .iter()
-                .for_each(|id| self.remember(*id, within));
+            stage.store.iter().for_each(|id| self.remember(*id, within));
         }
-        if number + 1 == stages.len() {
-            (0..source.kernel.outputs.len()).for_each(|output| self.output(output, within));
+        if staging.is_last(number) {
+            (0..kernel.outputs.len()).for_each(|output| self.output(output, within));
         }
     }
 
     /// Emits the loop over the innermost axis, in blocks.
     pub fn blocks(&mut self, (from, to): (Value, Value)) {
-        self.count(
-            LoopBounds {
-                from,
-                to,
-                step: BLOCK,
-            },
-            &mut |emitter, first| {
-                let count = emitter.rest((first, to), BLOCK);
-                emitter.block((first, count));
-            },
-        );
+        let bounds = LoopBounds {
+            from,
+            to,
+            step: BLOCK,
+        };
+        self.count(bounds, &mut |emitter, first| {
+            let count = emitter.rest((first, to), BLOCK);
+            emitter.block((first, count));
+        });
     }
 
     /// Emits all stages of the block of `count` elements that begins at the index `first`.
     pub fn block(&mut self, (first, count): (Value, Value)) {
-        let stages = &self.source.schedule.stages;
-        for (number, stage) in stages.iter().enumerate() {
-            if self.has_loop(number) {
+        let staging = self.source.staging;
+        for (number, stage) in staging.stages.iter().enumerate() {
+            if staging.has_loop(number) {
                 self.part(number, count, &mut |emitter, within| {
                     let index = crate::func::plus(emitter.text, first, within);
                     emitter.indices.push(index);
@@ -70,16 +66,16 @@ impl<'a> Emitter<'a> {
 
     /// Emits the loops over the last two axes, in tiles.
     pub fn tiles(&mut self, (from, to): (Value, Value)) {
-        let Some((rows, length)) = self.source.schedule.tile else {
+        let Source { kernel, staging, .. } = self.source;
+        let Some((rows, length)) = staging.tile else {
             unreachable!("there are tiles")
         };
         self.count(LoopBounds { from, to, step: rows }, &mut |emitter, first| {
             let count = emitter.rest((first, to), rows);
             let tile = Tile { first, count, length };
-            let (kernel, schedule) = (emitter.source.kernel, emitter.source.schedule);
-            for (number, stage) in schedule.stages.iter().enumerate() {
-                if emitter.has_loop(number) {
-                    let needed = schedule.needs(kernel, number);
+            for (number, stage) in staging.stages.iter().enumerate() {
+                if staging.has_loop(number) {
+                    let needed = staging.needs(kernel, number);
                     emitter.rows(tile, Some(number), &needed, &mut |emitter, skipped| {
                         emitter.row(number, length, skipped);
                     });
@@ -92,7 +88,6 @@ impl<'a> Emitter<'a> {
     /// Emits one row of a tile. The row begins `skipped` elements after the start of the tile's block.
     fn row(&mut self, number: usize, length: i64, skipped: Value) {
         let length = self.text.long(length);
-        let last = number + 1 == self.source.schedule.stages.len();
         let inner = self.source.kernel.dims.len() - 1;
         let inside = |emitter: &mut Emitter<'a>| {
             emitter.part(number, length, &mut |emitter, index| {
@@ -102,7 +97,7 @@ impl<'a> Emitter<'a> {
                 emitter.indices.pop();
             });
         };
-        match last {
+        match self.source.staging.is_last(number) {
             true => self.reduce(inner, &mut |emitter| inside(emitter)),
             false => inside(self),
         }
@@ -110,16 +105,11 @@ impl<'a> Emitter<'a> {
 
     /// Emits `for counter in 0..count`. Only the last stage carries reductions through this loop.
     fn part(&mut self, number: usize, count: Value, body: crate::func::Body<'_, 'a>) {
-        let zero = self.text.long(0);
-        let last = number + 1 == self.source.schedule.stages.len();
-        let held = match last {
-            true => None,
-            false => Some(self.held.iter_mut().map(Option::take).collect()),
-        };
-        self.count(LoopBounds::by_one(zero, count), body);
-        if let Some(held) = held {
-            self.held = held;
+        if !self.source.staging.is_last(number) {
+            return self.every_element(count, body);
         }
+        let zero = self.text.long(0);
+        self.count(LoopBounds::by_one(zero, count), body);
     }
 
     /// Emits the loop over the rows of a tile. The loop belongs to the stage `number`, or to a call
@@ -138,17 +128,13 @@ impl<'a> Emitter<'a> {
     }
 
     fn tile_call(&mut self, id: InstId, tile: Tile) {
-        let (kernel, schedule) = (self.source.kernel, self.source.schedule);
+        let Source { kernel, staging, .. } = self.source;
         let row_axis = kernel.dims.len() - 2;
-        if let InstOp::Noise {
-            coordinates, strides, ..
-        } = &kernel.body[id].op
-        {
-            let same_stream = coordinates
-                .iter()
-                .all(|id| schedule.depth[id.index()] <= row_axis);
-            if !(same_stream && rows_adjoin(strides, tile.length)) {
-                let needed = schedule.closure(kernel, coordinates);
+        if let InstOp::Noise(noise) = &kernel.body[id].op {
+            let mut coordinates = noise.coordinates.iter();
+            let same_stream = coordinates.all(|id| staging.depth[id.index()] <= row_axis);
+            if !(same_stream && rows_adjoin(&noise.strides, tile.length)) {
+                let needed = staging.closure(kernel, &noise.coordinates);
                 return self.rows(tile, None, &needed, &mut |emitter, skipped| {
                     let length = emitter.text.long(tile.length);
                     emitter.noise_block(id, length, Some(skipped));
@@ -160,12 +146,6 @@ impl<'a> Emitter<'a> {
         self.indices.push(tile.first);
         self.call_block(id, elements);
         self.indices.pop();
-    }
-
-    /// Returns whether a stage computes anything before its calls.
-    fn has_loop(&self, number: usize) -> bool {
-        let stages = &self.source.schedule.stages;
-        number + 1 == stages.len() || !stages[number].store.is_empty()
     }
 
     /// Returns the smaller of `to - first` and `most`.

@@ -20,42 +20,40 @@ const WIDE: Type = Type::Real(Precision::F64);
 impl<'a> Emitter<'a> {
     /// Emits the loops over the draws and the elements. These are the last two axes. The loops
     /// cover a range of draws.
-    pub fn sweep(&mut self, (from, to): (Value, Value)) {
+    pub fn sweep(&mut self, draws: LoopBounds) {
         let elements = self.source.kernel.dims.len() - 1;
-        let (first, last) = self.axis_range(elements);
+        let (from, to) = self.axis_range(elements);
         let sums = &self.source.schedule.sums;
-        self.count(
-            LoopBounds {
-                from: first,
-                to: last,
-                step: BLOCK,
-            },
-            &mut |emitter, first| {
-                let count = emitter.rest((first, last), BLOCK);
-                for sum in 0..sums.len() {
-                    emitter.every_element(count, &mut |emitter, within| {
-                        let zero = emitter.text.literal(WIDE, 0.0);
-                        emitter.write_sum(sum, within, zero);
-                    });
-                }
-                emitter.count(LoopBounds::by_one(from, to), &mut |emitter, draw| {
-                    emitter.indices.push(draw);
-                    emitter.hoist(elements, None);
-                    emitter.reduce(elements, &mut |emitter| emitter.block((first, count)));
-                    emitter.indices.pop();
+        let bounds = LoopBounds {
+            from,
+            to,
+            step: BLOCK,
+        };
+        self.count(bounds, &mut |emitter, first| {
+            let count = emitter.rest((first, to), BLOCK);
+            for sum in 0..sums.len() {
+                emitter.every_element(count, &mut |emitter, within| {
+                    let zero = emitter.text.literal(WIDE, 0.0);
+                    emitter.write_sum(sum, within, zero);
                 });
-                for (sum, output) in sums.iter().enumerate() {
-                    emitter.every_element(count, &mut |emitter, within| {
-                        let zero = emitter.text.long(0);
-                        let index = crate::func::plus(emitter.text, first, within);
-                        emitter.indices.extend([zero, index]);
-                        let value = emitter.read_sum(sum, within);
-                        emitter.merge(*output, value, None);
-                        emitter.indices.truncate(emitter.indices.len() - 2);
-                    });
-                }
-            },
-        );
+            }
+            emitter.count(draws, &mut |emitter, draw| {
+                emitter.indices.push(draw);
+                emitter.hoist(elements, None);
+                emitter.reduce(elements, &mut |emitter| emitter.block((first, count)));
+                emitter.indices.pop();
+            });
+            for (sum, output) in sums.iter().enumerate() {
+                emitter.every_element(count, &mut |emitter, within| {
+                    let zero = emitter.text.long(0);
+                    let index = crate::func::plus(emitter.text, first, within);
+                    emitter.indices.extend([zero, index]);
+                    let value = emitter.read_sum(sum, within);
+                    emitter.merge(*output, value, None);
+                    emitter.indices.truncate(emitter.indices.len() - 2);
+                });
+            }
+        });
     }
 
     /// Adds a value to the sum of an element. Returns false if the output does not have sums in
@@ -73,7 +71,7 @@ impl<'a> Emitter<'a> {
     }
 
     /// Emits a loop over the elements of a block. The loop does not carry reductions.
-    fn every_element(&mut self, count: Value, body: crate::func::Body<'_, 'a>) {
+    pub fn every_element(&mut self, count: Value, body: crate::func::Body<'_, 'a>) {
         let zero = self.text.long(0);
         let held = self.held.iter_mut().map(Option::take).collect();
         self.count(LoopBounds::by_one(zero, count), body);
@@ -91,7 +89,7 @@ impl<'a> Emitter<'a> {
     }
 
     fn sum(&mut self, sum: usize, within: Value) -> (Value, String) {
-        let homes = self.source.schedule.homes;
+        let homes = self.source.staging.homes;
         let base = self.home(homes);
         let base = self
             .text

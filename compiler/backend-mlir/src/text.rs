@@ -1,6 +1,7 @@
 //! The text of a module that is being written. Each operation is on its own line. Every value has a
 //! number and a type.
 
+use bnnc_abi::plan::Storage;
 use bnnc_base::dtype::{DType, Precision};
 use std::fmt::{self, Display, Write};
 
@@ -26,6 +27,14 @@ impl Type {
             DType::Real => Type::Real(precision),
             DType::Int => Type::Int,
             DType::Bool => Type::Truth,
+        }
+    }
+
+    /// Returns the type of elements in memory.
+    pub fn stored(storage: Storage, precision: Precision) -> Type {
+        match storage {
+            Storage::Real => Type::Real(precision),
+            Storage::Int => Type::Int,
         }
     }
 }
@@ -119,6 +128,24 @@ impl Text {
     pub fn open(&mut self, line: impl Display) {
         self.line(line);
         self.depth += 1;
+    }
+
+    /// Begins a function that LLVM inlines into all its callers. `types` are the types of its parameters.
+    /// Returns the parameters.
+    pub fn open_inlined(
+        &mut self,
+        symbol: &str,
+        types: impl Iterator<Item = Type>,
+        result: Type,
+    ) -> Vec<Value> {
+        self.restart();
+        let inputs: Vec<Value> = types.map(|ty| self.fresh(ty)).collect();
+        let parameters = inputs.iter().map(|input| format!("{input}: {}", input.ty));
+        self.open(format_args!(
+            "llvm.func internal @{symbol}({}) -> {result} attributes {{passthrough = [\"alwaysinline\", \"nounwind\", \"no-builtins\"]}} {{",
+            commas(parameters)
+        ));
+        inputs
     }
 
     /// Writes a line that ends a region.

@@ -52,13 +52,11 @@ pub enum ObjectFormat {
 pub fn keys(kernel: &Kernel) -> Vec<u32> {
     let mut keys = Vec::new();
     for inst in kernel.body.iter() {
-        if let InstOp::Noise {
-            key: LoopSize::Slot(slot),
-            ..
-        } = &inst.op
-            && !keys.contains(slot)
+        if let InstOp::Noise(noise) = &inst.op
+            && let LoopSize::Slot(slot) = noise.key
+            && !keys.contains(&slot)
         {
-            keys.push(*slot);
+            keys.push(slot);
         }
     }
     keys

@@ -7,9 +7,8 @@ use bnnc_abi::plan::{Combine, Storage};
 use bnnc_abi::symbols::NoiseKind;
 use bnnc_base::arena::Id;
 use bnnc_base::dtype::DType;
-use bnnc_math::gamma;
-use bnnc_math::philox;
 use bnnc_math::scalar::Scalar;
+use bnnc_math::{gamma, philox};
 
 /// Runs a kernel over `args.start..args.end` of its outermost axis. The elements of real buffers are `f64`.
 ///
@@ -117,20 +116,17 @@ impl Frame<'_> {
                     scalar.eval(&operands)
                 }
             }
-            InstOp::Noise {
-                kind,
-                key,
-                coordinates,
-                shape,
-                offset,
-                strides,
-            } => {
-                let coordinates = coordinates.map(|coordinate| self.value(coordinate) as i32 as u32);
+            InstOp::Noise(noise) => {
+                let coordinates = noise
+                    .coordinates
+                    .map(|coordinate| self.value(coordinate) as i32 as u32);
                 // SAFETY: the caller of `interpret` gives this guarantee for the whole frame.
-                let (key, element) =
-                    unsafe { (self.size(*key) as u64, self.linear(*offset, strides) as u64) };
-                let shape = shape.map_or(f64::NAN, |shape| self.value(shape));
-                match kind {
+                let (key, element) = unsafe {
+                    let element = self.linear(noise.offset, &noise.strides);
+                    (self.size(noise.key) as u64, element as u64)
+                };
+                let shape = noise.shape.map_or(f64::NAN, |shape| self.value(shape));
+                match noise.kind {
                     NoiseKind::Uniform => philox::uniform(key, coordinates, element),
                     NoiseKind::Normal => philox::normal(key, coordinates, element),
                     NoiseKind::Gamma => gamma::variate(key, coordinates, element, shape),

@@ -55,6 +55,20 @@ pub struct Kernel {
     pub outputs: Vec<KernelOutput>,
 }
 
+impl Kernel {
+    /// Returns the strides of all loads, noise and outputs, one list for each.
+    pub fn strides(&self) -> impl Iterator<Item = &[LoopSize]> {
+        let inside = self.body.iter().filter_map(|inst| inst.op.strides());
+        inside.chain(self.outputs.iter().map(|output| output.access.strides.as_slice()))
+    }
+
+    /// Returns the strides of all loads, noise and outputs, so that they can be changed.
+    pub fn strides_mut(&mut self) -> impl Iterator<Item = &mut Vec<LoopSize>> {
+        let inside = self.body.iter_mut().filter_map(|inst| inst.op.strides_mut());
+        inside.chain(self.outputs.iter_mut().map(|output| &mut output.access.strides))
+    }
+}
+
 /// The address of an element: `buffer[offset + sum strides[i] * index[i] + sum dynamic]`, in elements.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Access {
@@ -66,6 +80,13 @@ pub struct Access {
     pub strides: Vec<LoopSize>,
     /// Positions that are computed in the body.
     pub dynamic: Vec<Dynamic>,
+}
+
+impl Access {
+    /// Returns the instructions that compute positions.
+    pub fn positions(&self) -> impl Iterator<Item = InstId> + '_ {
+        self.dynamic.iter().map(|dynamic| dynamic.index)
+    }
 }
 
 /// A computed position along one axis of the buffer. The position is clamped to `0..limit`, so that
@@ -104,20 +125,61 @@ pub enum InstOp {
     /// The first operand of `Select` is a Boolean.
     Apply(Scalar, Vec<InstId>),
     /// An element of a counter-based stream.
-    Noise {
-        /// The distribution.
-        kind: NoiseKind,
-        /// The integer slot that holds the key of the site, `hash(seed, site path)`.
-        key: LoopSize,
-        /// The integer coordinates draw, example and step.
-        coordinates: [InstId; 3],
-        /// The real shape parameter, if the distribution has one.
-        shape: Option<InstId>,
-        /// The offset of the element's number in the stream: `offset + sum strides[i] * index[i]`.
-        offset: LoopSize,
-        /// The strides, one per axis of the domain.
-        strides: Vec<LoopSize>,
-    },
+    Noise(Noise),
+}
+
+impl InstOp {
+    /// Returns every instruction that the operation reads.
+    pub fn operands(&self) -> Vec<InstId> {
+        match self {
+            InstOp::Const(_) | InstOp::Index(_) => Vec::new(),
+            InstOp::Load(access) => access.positions().collect(),
+            InstOp::Apply(_, operands) => operands.clone(),
+            InstOp::Noise(noise) => noise.coordinates.into_iter().chain(noise.shape).collect(),
+        }
+    }
+
+    /// Returns the address that a load reads, and `None` for another operation.
+    pub fn load(&self) -> Option<&Access> {
+        match self {
+            InstOp::Load(access) => Some(access),
+            InstOp::Const(_) | InstOp::Index(_) | InstOp::Apply(..) | InstOp::Noise(_) => None,
+        }
+    }
+
+    /// Returns the strides of a load or of noise, and `None` for another operation.
+    pub fn strides(&self) -> Option<&[LoopSize]> {
+        match self {
+            InstOp::Load(access) => Some(&access.strides),
+            InstOp::Noise(noise) => Some(&noise.strides),
+            InstOp::Const(_) | InstOp::Index(_) | InstOp::Apply(..) => None,
+        }
+    }
+
+    fn strides_mut(&mut self) -> Option<&mut Vec<LoopSize>> {
+        match self {
+            InstOp::Load(access) => Some(&mut access.strides),
+            InstOp::Noise(noise) => Some(&mut noise.strides),
+            InstOp::Const(_) | InstOp::Index(_) | InstOp::Apply(..) => None,
+        }
+    }
+}
+
+/// An element of a counter-based stream.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Noise {
+    /// The distribution.
+    pub kind: NoiseKind,
+    /// The integer slot that holds the key of the site, `hash(seed, site path)`.
+    pub key: LoopSize,
+    /// The integer coordinates draw, example and step.
+    pub coordinates: [InstId; 3],
+    /// The real shape parameter, if the distribution has one.
+    pub shape: Option<InstId>,
+    /// The offset of the element's number in the stream: `offset + sum strides[i] * index[i]`.
+    pub offset: LoopSize,
+    /// The strides, one per axis of the domain.
+    pub strides: Vec<LoopSize>,
 }
 
 /// A value that the body writes.
@@ -130,4 +192,11 @@ pub struct KernelOutput {
     /// The operation that combines the value with the stored value. `None` overwrites the stored
     /// value.
     pub combine: Option<Combine>,
+}
+
+impl KernelOutput {
+    /// Returns the instructions that the output uses: its value and its computed positions.
+    pub fn operands(&self) -> impl Iterator<Item = InstId> + '_ {
+        std::iter::once(self.value).chain(self.access.positions())
+    }
 }

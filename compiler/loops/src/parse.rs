@@ -1,6 +1,6 @@
 //! Parses the text form that [`crate::print`] writes.
 
-use crate::ir::{Access, Dynamic, Inst, InstId, InstOp, Kernel, KernelOutput, LoopProgram, LoopSize};
+use crate::ir::{Access, Dynamic, Inst, InstId, InstOp, Kernel, KernelOutput, LoopProgram, LoopSize, Noise};
 use bnnc_abi::plan::{
     Amount, Buffer, BufferId, BufferRole, Combine, Extent, Launch, Plan, PlanStep, PrimitiveCall, Reduce,
     Storage,
@@ -221,7 +221,7 @@ fn inst_op(reader: &mut Reader<'_>) -> Read<InstOp> {
         return access(reader).map(InstOp::Load);
     }
     if reader.eat("noise") {
-        return noise(reader);
+        return noise(reader).map(InstOp::Noise);
     }
     let scalar = reader.choose("an operation", Scalar::from_name)?;
     let operands = (0..scalar.arity())
@@ -230,7 +230,7 @@ fn inst_op(reader: &mut Reader<'_>) -> Read<InstOp> {
     Ok(InstOp::Apply(scalar, operands))
 }
 
-fn noise(reader: &mut Reader<'_>) -> Read<InstOp> {
+fn noise(reader: &mut Reader<'_>) -> Read<Noise> {
     let kind = reader.choose("a kind of noise", NoiseKind::from_name)?;
     let key = size(reader)?;
     reader.expect("(")?;
@@ -246,7 +246,7 @@ fn noise(reader: &mut Reader<'_>) -> Read<InstOp> {
     };
     reader.expect("at")?;
     let offset = size(reader)?;
-    Ok(InstOp::Noise {
+    Ok(Noise {
         kind,
         key,
         coordinates,

@@ -52,19 +52,18 @@ impl Display for Inst {
                 f.write_str(scalar.name())?;
                 operands.iter().try_for_each(|operand| write!(f, " {operand}"))
             }
-            InstOp::Noise {
-                kind,
-                key,
-                coordinates: [draw, example, step],
-                shape,
-                offset,
-                strides,
-            } => {
-                write!(f, "noise {} {key} ({draw}, {example}, {step})", kind.name())?;
-                if let Some(shape) = shape {
+            InstOp::Noise(noise) => {
+                let [draw, example, step] = noise.coordinates;
+                write!(
+                    f,
+                    "noise {} {} ({draw}, {example}, {step})",
+                    noise.kind.name(),
+                    noise.key
+                )?;
+                if let Some(shape) = noise.shape {
                     write!(f, " shape {shape}")?;
                 }
-                write!(f, " at {offset} {}", Sizes(strides))
+                write!(f, " at {} {}", noise.offset, Sizes(&noise.strides))
             }
         }
     }

@@ -85,29 +85,23 @@ fn verify_inst(kernel: &Kernel, id: InstId, inst: &Inst) -> Verdict {
                 None => Err(Bug(format!("{} does not take {types:?}", scalar.name()))),
             }
         }
-        InstOp::Noise {
-            kind,
-            coordinates,
-            shape,
-            strides,
-            ..
-        } => {
-            for coordinate in coordinates {
-                let dtype = operand_type(kernel, *coordinate, id.index())?;
+        InstOp::Noise(noise) => {
+            for coordinate in noise.coordinates {
+                let dtype = operand_type(kernel, coordinate, id.index())?;
                 ensure(dtype == DType::Int, || {
                     format!("coordinate {coordinate} is {dtype}, not int")
                 })?;
             }
-            ensure(shape.is_some() == kind.has_shape(), || {
-                format!("whether {} noise has a shape", kind.name())
+            ensure(noise.shape.is_some() == noise.kind.has_shape(), || {
+                format!("whether {} noise has a shape", noise.kind.name())
             })?;
-            if let Some(shape) = shape {
-                let dtype = operand_type(kernel, *shape, id.index())?;
+            if let Some(shape) = noise.shape {
+                let dtype = operand_type(kernel, shape, id.index())?;
                 ensure(dtype == DType::Real, || {
                     format!("shape {shape} is {dtype}, not real")
                 })?;
             }
-            verify_strides(kernel, strides)?;
+            verify_strides(kernel, &noise.strides)?;
             result(DType::Real)
         }
     }

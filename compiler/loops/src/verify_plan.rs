@@ -1,6 +1,7 @@
 //! Verifies the invariants of a plan and of its launches.
 
-use crate::ir::{Access, InstOp, Kernel, KernelOutput, LoopProgram, LoopSize};
+use crate::analysis::motion::sizes;
+use crate::ir::{Kernel, KernelOutput, LoopProgram, LoopSize};
 use crate::verify::{Verdict, ensure};
 use bnnc_abi::plan::{Amount, BufferId, BufferRole, Launch, Plan, PlanStep, PrimitiveCall, Reduce, Storage};
 use bnnc_base::fault::Bug;
@@ -97,9 +98,11 @@ fn verify_launch(plan: &Plan, kernel: &Kernel, launch: &Launch) -> Verdict {
             format!("{id} is not stored as {storage:?}")
         })?;
     }
-    let unbound = sizes_of(kernel)
-        .find(|size| matches!(size, LoopSize::Slot(slot) if *slot as usize >= launch.ints.len()));
-    ensure(unbound.is_none(), || "an integer slot is not bound".to_owned())?;
+    let unbound =
+        |size: &LoopSize| matches!(size, LoopSize::Slot(slot) if *slot as usize >= launch.ints.len());
+    ensure(!sizes(kernel).iter().any(unbound), || {
+        "an integer slot is not bound".to_owned()
+    })?;
     for output in &kernel.outputs {
         verify_writable(plan, launch.buffers[output.access.slot as usize])?;
     }
@@ -108,35 +111,6 @@ fn verify_launch(plan: &Plan, kernel: &Kernel, launch: &Launch) -> Verdict {
         verify_reach(plan, kernel, launch, &sizes)?;
     }
     Ok(())
-}
-
-/// Returns every size that a kernel uses.
-fn sizes_of(kernel: &Kernel) -> impl Iterator<Item = LoopSize> + '_ {
-    let access = |access: &Access| {
-        let mut sizes = access.strides.clone();
-        sizes.push(access.offset);
-        sizes.extend(
-            access
-                .dynamic
-                .iter()
-                .flat_map(|dynamic| [dynamic.stride, dynamic.limit]),
-        );
-        sizes
-    };
-    let inst = move |op: &InstOp| match op {
-        InstOp::Load(load) => access(load),
-        InstOp::Noise {
-            key, offset, strides, ..
-        } => [&[*key, *offset], strides.as_slice()].concat(),
-        InstOp::Const(_) | InstOp::Index(_) | InstOp::Apply(..) => Vec::new(),
-    };
-    let body = kernel.body.iter().flat_map(move |each| inst(&each.op));
-    kernel.dims.iter().copied().chain(body).chain(
-        kernel
-            .outputs
-            .iter()
-            .flat_map(move |output| access(&output.access)),
-    )
 }
 
 fn verify_reduces(kernel: &Kernel, launch: &Launch) -> Verdict {
@@ -234,10 +208,7 @@ fn verify_reach(plan: &Plan, kernel: &Kernel, launch: &Launch, sizes: &Sizes) ->
     if dims.iter().any(|dim| *dim <= 0) {
         return Ok(());
     }
-    let loads = kernel.body.iter().filter_map(|inst| match &inst.op {
-        InstOp::Load(access) => Some(access),
-        InstOp::Const(_) | InstOp::Index(_) | InstOp::Apply(..) | InstOp::Noise { .. } => None,
-    });
+    let loads = kernel.body.iter().filter_map(|inst| inst.op.load());
     for access in loads.chain(kernel.outputs.iter().map(|output| &output.access)) {
         let (mut low, mut high) = (number(access.offset), number(access.offset));
         let axes = access

@@ -80,7 +80,7 @@ fn launched(plan: &Plan, kernel: &Kernel, launch: &Launch) -> (Operations, Vec<M
     let mut traffic = Vec::new();
     for inst in kernel.body.iter() {
         match &inst.op {
-            InstOp::Apply(..) | InstOp::Noise { .. } => each += 1,
+            InstOp::Apply(..) | InstOp::Noise(_) => each += 1,
             InstOp::Load(access) => traffic.push(moved(access)),
             InstOp::Const(_) | InstOp::Index(_) => {}
         }

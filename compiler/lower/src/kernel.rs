@@ -13,7 +13,7 @@ use bnnc_abi::symbols::{NOISE_WEIGHT, weight};
 use bnnc_base::arena::{Arena, Id};
 use bnnc_base::dtype::DType;
 use bnnc_base::shape::Dim;
-use bnnc_loops::ir::{Access, Dynamic, Inst, InstId, InstOp, Kernel, KernelOutput, LoopSize};
+use bnnc_loops::ir::{Access, Dynamic, Inst, InstId, InstOp, Kernel, KernelOutput, LoopSize, Noise};
 
 /// Splitting an axis between threads is not worthwhile if the axis has fewer iterations than this.
 const FEW: i64 = 8;
@@ -238,14 +238,14 @@ impl RawKernel {
                 BodyOp::Index(axis) => InstOp::Index(*axis as u32),
                 BodyOp::Load(tensor, place) => InstOp::Load(slots.access(memory(*tensor), place)),
                 BodyOp::Apply(scalar, args) => InstOp::Apply(*scalar, args.clone()),
-                BodyOp::Noise(kind, key, coordinates, shape, place) => InstOp::Noise {
+                BodyOp::Noise(kind, key, coordinates, shape, place) => InstOp::Noise(Noise {
                     kind: *kind,
                     key: slots.slot(Amount::one(Extent::fixed(*key))),
                     coordinates: *coordinates,
                     shape: *shape,
                     offset: slots.size(&place.offset),
                     strides: slots.sizes(&place.strides),
-                },
+                }),
             };
             body.push(Inst { op, dtype: *dtype });
         }

@@ -35,7 +35,7 @@ fn per_draw(program: &LoopProgram) -> Vec<String> {
 
 /// Returns the number of kernels that generate noise.
 fn noisy(program: &LoopProgram) -> usize {
-    let is_noise = |op: &InstOp| matches!(op, InstOp::Noise { .. });
+    let is_noise = |op: &InstOp| matches!(op, InstOp::Noise(_));
     let kernels = program.kernels.iter();
     kernels
         .filter(|kernel| kernel.body.iter().any(|inst| is_noise(&inst.op)))

@@ -13,42 +13,24 @@ pub struct Chip {
 
 /// Every supported GPU, oldest first.
 pub const ALL: &[Chip] = &[
-    Chip {
-        name: "sm_80",
-        capability: 80,
-        features: "+ptx70",
-    },
-    Chip {
-        name: "sm_86",
-        capability: 86,
-        features: "+ptx71",
-    },
-    Chip {
-        name: "sm_87",
-        capability: 87,
-        features: "+ptx74",
-    },
-    Chip {
-        name: "sm_89",
-        capability: 89,
-        features: "+ptx78",
-    },
-    Chip {
-        name: "sm_90",
-        capability: 90,
-        features: "+ptx78",
-    },
-    Chip {
-        name: "sm_100",
-        capability: 100,
-        features: "+ptx86",
-    },
-    Chip {
-        name: "sm_120",
-        capability: 120,
-        features: "+ptx87",
-    },
+    Chip::new("sm_80", 80, "+ptx70"),
+    Chip::new("sm_86", 86, "+ptx71"),
+    Chip::new("sm_87", 87, "+ptx74"),
+    Chip::new("sm_89", 89, "+ptx78"),
+    Chip::new("sm_90", 90, "+ptx78"),
+    Chip::new("sm_100", 100, "+ptx86"),
+    Chip::new("sm_120", 120, "+ptx87"),
 ];
+
+impl Chip {
+    const fn new(name: &'static str, capability: u32, features: &'static str) -> Chip {
+        Chip {
+            name,
+            capability,
+            features,
+        }
+    }
+}
 
 /// The default GPU. Code for this GPU runs on all GPUs of its architecture and of later
 /// architectures: on the GPUs from 2020 on.

@@ -1,7 +1,7 @@
 //! Gamma variates and their derivative as device functions. The number of iterations of the loops
 //! in these functions depends on the data. The functions compute in 64 bits for either precision.
 
-use crate::approximation::{Approximation, inline};
+use crate::approximation::{Approximation, inline, with_number};
 use crate::scalar::resized;
 use crate::text::{Text, Type, Value, commas};
 use bnnc_abi::symbols::NoiseKind;
@@ -11,18 +11,6 @@ use bnnc_math::gamma::ATTEMPTS;
 use bnnc_math::scalar::Scalar;
 
 const WIDE: Type = Type::Real(Precision::F64);
-
-/// Begins a function with the parameter types `types` and the result type `result`.
-fn begin(text: &mut Text, name: &str, types: &[Type], result: Type) -> Vec<Value> {
-    text.restart();
-    let inputs: Vec<Value> = types.iter().map(|ty| text.fresh(*ty)).collect();
-    let parameters = inputs.iter().map(|input| format!("{input}: {}", input.ty));
-    text.open(format_args!(
-        "llvm.func internal @{name}({}) -> {result} attributes {{passthrough = [\"alwaysinline\", \"nounwind\", \"no-builtins\"]}} {{",
-        commas(parameters)
-    ));
-    inputs
-}
 
 fn end(text: &mut Text, value: Value, smallest: Option<f64>, to: Type) {
     let mut value = resized(text, value, to);
@@ -69,16 +57,12 @@ fn repeat_while(
 /// the example, the step, and the shape.
 pub(crate) fn variate(text: &mut Text, precision: Precision) {
     let real = Type::Real(precision);
-    let types = [[Type::Int; 6].as_slice(), &[real]].concat();
-    let inputs = begin(
-        text,
-        &Approximation::Noise(NoiseKind::Gamma).symbol(precision),
-        &types,
-        real,
-    );
+    let types = [Type::Int; 6].into_iter().chain([real]);
+    let name = Approximation::Noise(NoiseKind::Gamma).symbol(precision);
+    let inputs = text.open_inlined(&name, types, real);
     let shape = resized(text, inputs[6], WIDE);
     let [low, high] = [inputs[0], inputs[1]].map(|half| text.convert("arith.extui", half, Type::Long));
-    let high = with(text, "arith.shli", high, 32);
+    let high = with_number(text, "arith.shli", high, 32);
     let key = text.alike("arith.ori", &[high, low]);
     let fallback = inline(text, &recorded::gamma_fallback(), &[shape]);
     let state = [text.long(0), text.literal(Type::Truth, 1.0), fallback];
@@ -93,14 +77,14 @@ pub(crate) fn variate(text: &mut Text, precision: Precision) {
         &|text, state| {
             let key = attempt_key(text, key, state[0]);
             let low = text.convert("arith.trunci", key, Type::Int);
-            let high = with(text, "arith.shrui", key, 32);
+            let high = with_number(text, "arith.shrui", key, 32);
             let high = text.convert("arith.trunci", high, Type::Int);
             let operands = [[low, high].as_slice(), &inputs[2..6], &[shape]].concat();
             let [accepted, variate] = recorded::gamma_attempt().map(|each| inline(text, &each, &operands));
             let yes = text.literal(Type::Truth, 1.0);
             let more = text.alike("arith.xori", &[accepted, yes]);
             let variate = text.select(accepted, variate, state[2]);
-            vec![with(text, "arith.addi", state[0], 1), more, variate]
+            vec![with_number(text, "arith.addi", state[0], 1), more, variate]
         },
     );
     let smallest = match precision {
@@ -112,14 +96,14 @@ pub(crate) fn variate(text: &mut Text, precision: Precision) {
 
 /// Computes the key of the random numbers for one attempt of the rejection sampler; see `bnnc_math::philox::attempt`.
 fn attempt_key(text: &mut Text, key: Value, number: Value) -> Value {
-    let step = with(text, "arith.muli", number, 0x9E37_79B9_7F4A_7C15_u64 as i64);
+    let step = with_number(text, "arith.muli", number, 0x9E37_79B9_7F4A_7C15_u64 as i64);
     let mut mixed = text.alike("arith.addi", &[key, step]);
     for (shift, factor) in [(30, 0xBF58_476D_1CE4_E5B9_u64), (27, 0x94D0_49BB_1331_11EB)] {
-        let shifted = with(text, "arith.shrui", mixed, shift);
+        let shifted = with_number(text, "arith.shrui", mixed, shift);
         mixed = text.alike("arith.xori", &[mixed, shifted]);
-        mixed = with(text, "arith.muli", mixed, factor as i64);
+        mixed = with_number(text, "arith.muli", mixed, factor as i64);
     }
-    let shifted = with(text, "arith.shrui", mixed, 31);
+    let shifted = with_number(text, "arith.shrui", mixed, 31);
     let mixed = text.alike("arith.xori", &[mixed, shifted]);
     let zero = text.long(0);
     let first = text.compare("eq", number, zero);
@@ -130,7 +114,7 @@ fn attempt_key(text: &mut Text, key: Value, number: Value) -> Value {
 pub(crate) fn gradient(text: &mut Text, precision: Precision) {
     let real = Type::Real(precision);
     let name = Approximation::Function(Scalar::GammaGradient).symbol(precision);
-    let inputs = begin(text, &name, &[real; 2], real);
+    let inputs = text.open_inlined(&name, [real; 2].into_iter(), real);
     let (shape, g) = (resized(text, inputs[0], WIDE), resized(text, inputs[1], WIDE));
     let [is_series, start] = recorded::gamma_series().map(|each| inline(text, &each, &[shape, g]));
     let (one, zero) = (text.literal(WIDE, 1.0), text.literal(WIDE, 0.0));
@@ -159,9 +143,4 @@ pub(crate) fn gradient(text: &mut Text, precision: Precision) {
     );
     let value = inline(text, &recorded::gamma_gradient(), &[shape, g, results[3]]);
     end(text, value, None, real);
-}
-
-fn with(text: &mut Text, name: &str, x: Value, number: i64) -> Value {
-    let number = text.long(number);
-    text.alike(name, &[x, number])
 }

@@ -82,6 +82,7 @@ impl Function<'_> {
             kernel: self.kernel,
             factor: 1,
             divided: 0,
+            staging: &schedule.staging,
             schedule: &schedule,
             precision: self.precision,
             distinct: false,
@@ -201,10 +202,7 @@ impl Function<'_> {
 
     /// Emits the code for parts where one thread computes each kept point.
     fn by_threads(&self, emitter: &mut Emitter<'_>) {
-        let (thread, block) = place(emitter.text);
-        let threads = emitter.text.long(THREADS);
-        let first = times(emitter.text, block, threads);
-        let flat = plus(emitter.text, first, thread);
+        let flat = flat(emitter.text);
         let kept = self.axes(true);
         let total = self.total(emitter, &kept);
         let inside = emitter.text.compare("slt", flat, total);
@@ -236,17 +234,15 @@ impl Function<'_> {
         let walk = Walk::of(self);
         walk.begin(emitter);
         walk.compute(emitter, &reduced);
-        emitter.count(
-            LoopBounds {
-                from: first,
-                to: total,
-                step,
-            },
-            &mut |emitter, flat| {
-                self.go_to(emitter, flat, &reduced);
-                walk.through(emitter, &[]);
-            },
-        );
+        let bounds = LoopBounds {
+            from: first,
+            to: total,
+            step,
+        };
+        emitter.count(bounds, &mut |emitter, flat| {
+            self.go_to(emitter, flat, &reduced);
+            walk.through(emitter, &[]);
+        });
         let shared = shared(emitter.text, symbol);
         for (order, at) in self.part.outputs.iter().enumerate() {
             let result = walk.gather(emitter, *at, (shared, thread));
@@ -358,13 +354,6 @@ impl Function<'_> {
     }
 }
 
-fn stored(storage: Storage, precision: Precision) -> Type {
-    match storage {
-        Storage::Real => Type::Real(precision),
-        Storage::Int => Type::Int,
-    }
-}
-
 /// Returns the address of the shared memory of a function.
 fn shared(text: &mut Text, symbol: &str) -> Value {
     let shared = text.value(
@@ -421,6 +410,14 @@ pub(super) fn place(text: &mut Text) -> (Value, Value) {
     (thread, block)
 }
 
+/// Returns the number of this thread in the whole grid.
+fn flat(text: &mut Text) -> Value {
+    let (thread, block) = place(text);
+    let threads = text.long(THREADS);
+    let first = times(text, block, threads);
+    plus(text, first, thread)
+}
+
 fn fill_symbol(storage: Storage, combine: Combine) -> String {
     let storage = match storage {
         Storage::Real => "reals",
@@ -447,13 +444,10 @@ pub(super) fn fills(kernels: &[LaunchSequence], precision: Precision, text: &mut
                 &[format!("{base}: !llvm.ptr"), format!("{count}: i64")],
                 THREADS,
             );
-            let (thread, block) = place(text);
-            let threads = text.long(THREADS);
-            let first = times(text, block, threads);
-            let at = plus(text, first, thread);
+            let at = flat(text);
             let inside = text.compare("slt", at, count);
             text.open(format_args!("scf.if {inside} {{"));
-            let ty = stored(storage, precision);
+            let ty = Type::stored(storage, precision);
             let identity = scalar::identity(text, combine, ty);
             let address = text.element(base, at, ty);
             text.store(identity, address, "");

@@ -12,8 +12,8 @@
 //! because plain outputs may overwrite the data that reductions read.
 
 use bnnc_base::arena::Id;
-use bnnc_loops::analysis::staging::operands;
-use bnnc_loops::ir::{Access, InstOp, Kernel, KernelOutput, LoopSize};
+use bnnc_loops::analysis::motion::needed;
+use bnnc_loops::ir::{Access, Kernel, KernelOutput, LoopSize};
 
 /// The number of threads per block.
 pub const THREADS: i64 = 256;
@@ -128,12 +128,9 @@ fn is_independent(kernel: &Kernel, parts: &[KernelPart], shared: &[(u32, u32)]) 
         (a.offset, &a.strides) != (b.offset, &b.strides) || !(a.dynamic.is_empty() && b.dynamic.is_empty())
     };
     let loads = |outputs: &[usize]| {
-        let needed = needed(kernel, outputs);
+        let needed = needed(kernel, outputs.iter().map(|at| &kernel.outputs[*at]));
         let body = kernel.body.ids().filter(move |id| needed[id.index()]);
-        body.filter_map(|id| match &kernel.body[id].op {
-            InstOp::Load(access) => Some(access),
-            InstOp::Const(_) | InstOp::Index(_) | InstOp::Apply(..) | InstOp::Noise { .. } => None,
-        })
+        body.filter_map(|id| kernel.body[id].op.load())
     };
     for (at, output) in kernel.outputs.iter().enumerate() {
         let others = kernel.outputs[..at].iter();
@@ -157,52 +154,4 @@ fn is_independent(kernel: &Kernel, parts: &[KernelPart], shared: &[(u32, u32)]) 
             own && later
         })
     })
-}
-
-/// For each instruction, returns whether one of the given outputs depends on it.
-pub fn needed(kernel: &Kernel, outputs: &[usize]) -> Vec<bool> {
-    let mut needed = vec![false; kernel.body.len()];
-    for output in outputs.iter().map(|at| &kernel.outputs[*at]) {
-        needed[output.value.index()] = true;
-        let positions = output.access.dynamic.iter();
-        positions.for_each(|dynamic| needed[dynamic.index.index()] = true);
-    }
-    for id in kernel.body.ids().rev() {
-        if needed[id.index()] {
-            operands(&kernel.body[id])
-                .iter()
-                .for_each(|operand| needed[operand.index()] = true);
-        }
-    }
-    needed
-}
-
-/// For each instruction and each axis, returns whether the instruction's value varies along the
-/// axis.
-pub fn varies(kernel: &Kernel) -> Vec<Vec<bool>> {
-    let mut varies: Vec<Vec<bool>> = Vec::with_capacity(kernel.body.len());
-    let moves = |strides: &[LoopSize]| {
-        strides
-            .iter()
-            .map(|stride| *stride != LoopSize::Fixed(0))
-            .collect()
-    };
-    for inst in kernel.body.iter() {
-        let mut own: Vec<bool> = match &inst.op {
-            InstOp::Const(_) | InstOp::Apply(..) => vec![false; kernel.dims.len()],
-            InstOp::Index(axis) => (0..kernel.dims.len())
-                .map(|other| other == *axis as usize)
-                .collect(),
-            InstOp::Load(access) => moves(&access.strides),
-            InstOp::Noise { strides, .. } => moves(strides),
-        };
-        for operand in operands(inst) {
-            let inherited = &varies[operand.index()];
-            own.iter_mut()
-                .zip(inherited)
-                .for_each(|(own, other)| *own |= other);
-        }
-        varies.push(own);
-    }
-    varies
 }

@@ -114,6 +114,14 @@ fn repeat(text: &mut Text, bounds: LoopBounds, carried: &[Value], body: Body<'_>
     text.close_loop(open, &after)
 }
 
+/// Emits a loop over a counter that does not pass values from one iteration to the next.
+fn each(text: &mut Text, bounds: LoopBounds, body: &mut dyn FnMut(&mut Text, Value)) {
+    repeat(text, bounds, &[], &mut |text, counter, _| {
+        body(text, counter);
+        Vec::new()
+    });
+}
+
 /// Emits operations that run only if a condition is true.
 fn when(text: &mut Text, condition: Value, body: &mut dyn FnMut(&mut Text)) {
     text.open(format_args!("scf.if {condition} {{"));
@@ -155,4 +163,12 @@ fn flat(text: &mut Text) -> Value {
     let (thread, block) = super::kernel::place(text);
     let threads = text.long(super::mapping::THREADS);
     at(text, block, threads, thread)
+}
+
+/// Emits operations that one thread runs for each number below the product of two sizes.
+fn per_thread(text: &mut Text, [outer, inner]: [Value; 2], body: &mut dyn FnMut(&mut Text, Value)) {
+    let number = flat(text);
+    let all = long(text, "muli", outer, inner);
+    let inside = text.compare("slt", number, all);
+    when(text, inside, &mut |text| body(text, number));
 }

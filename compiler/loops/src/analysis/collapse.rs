@@ -2,7 +2,6 @@
 //! are long.
 
 use crate::ir::{InstOp, Kernel, LoopSize};
-use bnnc_base::arena::Arena;
 
 /// Returns the kernel with as few axes as possible. Also returns a factor: the number of iterations
 /// along the new outermost axis that correspond to one iteration along the original outermost axis.
@@ -27,51 +26,35 @@ fn mergeable(kernel: &Kernel, axis: usize) -> Option<i64> {
     };
     let outer_is_known = matches!(kernel.dims[axis], LoopSize::Fixed(_));
     let single = kernel.dims[axis] == LoopSize::Fixed(1) || inner == 1;
-    let walks_as_one = |strides: &Vec<LoopSize>| match (strides[axis], strides[axis + 1]) {
+    let walks_as_one = |strides: &[LoopSize]| match (strides[axis], strides[axis + 1]) {
         (LoopSize::Fixed(outer), LoopSize::Fixed(step)) => single || outer == step * inner,
         _ => single,
     };
-    let indexed = kernel.body.iter().any(|inst| match &inst.op {
-        InstOp::Index(of) => *of as usize == axis || *of as usize == axis + 1,
-        InstOp::Const(_) | InstOp::Load(_) | InstOp::Apply(..) | InstOp::Noise { .. } => false,
-    });
-    let fits = (outer_is_known || axis == 0) && inner > 0 && !indexed && strides(kernel).all(walks_as_one);
+    let is_indexed = |of: u32| of as usize == axis || of as usize == axis + 1;
+    let indexed = kernel
+        .body
+        .iter()
+        .any(|inst| matches!(inst.op, InstOp::Index(of) if is_indexed(of)));
+    let fits = (outer_is_known || axis == 0) && inner > 0 && !indexed && kernel.strides().all(walks_as_one);
     fits.then_some(inner)
 }
 
 fn merge(kernel: &mut Kernel, axis: usize, inner: i64) {
+    for inst in kernel.body.iter_mut() {
+        if let InstOp::Index(of) = &mut inst.op
+            && *of as usize > axis
+        {
+            *of -= 1;
+        }
+    }
     // For an axis of size 1, the stride does not matter. The merged axis gets the stride of the
     // other axis.
-    let drop = |strides: &mut Vec<LoopSize>| {
-        strides.remove(if inner == 1 { axis + 1 } else { axis });
-    };
-    let mut body = Arena::default();
-    for inst in kernel.body.iter() {
-        let mut inst = inst.clone();
-        match &mut inst.op {
-            InstOp::Index(of) if *of as usize > axis => *of -= 1,
-            InstOp::Load(access) => drop(&mut access.strides),
-            InstOp::Noise { strides, .. } => drop(strides),
-            InstOp::Const(_) | InstOp::Index(_) | InstOp::Apply(..) => {}
-        }
-        body.push(inst);
+    let dropped = if inner == 1 { axis + 1 } else { axis };
+    for strides in kernel.strides_mut() {
+        strides.remove(dropped);
     }
-    kernel.body = body;
-    kernel
-        .outputs
-        .iter_mut()
-        .for_each(|output| drop(&mut output.access.strides));
     if let LoopSize::Fixed(outer) = kernel.dims[axis] {
         kernel.dims[axis] = LoopSize::Fixed(outer * inner);
     }
     kernel.dims.remove(axis + 1);
-}
-
-fn strides(kernel: &Kernel) -> impl Iterator<Item = &Vec<LoopSize>> {
-    let inside = kernel.body.iter().filter_map(|inst| match &inst.op {
-        InstOp::Load(access) => Some(&access.strides),
-        InstOp::Noise { strides, .. } => Some(strides),
-        InstOp::Const(_) | InstOp::Index(_) | InstOp::Apply(..) => None,
-    });
-    inside.chain(kernel.outputs.iter().map(|output| &output.access.strides))
 }

@@ -1,7 +1,6 @@
 //! Finds how values and addresses in a kernel depend on the kernel's axes.
 
-use super::staging::operands;
-use crate::ir::{Access, InstOp, Kernel, LoopSize};
+use crate::ir::{Access, Inst, InstId, InstOp, Kernel, KernelOutput, LoopSize};
 use bnnc_abi::plan::Storage;
 use bnnc_base::arena::Id;
 use bnnc_base::dtype::Precision;
@@ -46,78 +45,81 @@ pub fn innermost_size(kernel: &Kernel) -> Option<i64> {
     }
 }
 
-/// For each instruction, returns the number of loops that must surround it.
-pub fn depths(kernel: &Kernel) -> Vec<usize> {
-    let mut depths = vec![0; kernel.body.len()];
-    let moved = |strides: &[LoopSize]| {
-        strides
-            .iter()
-            .rposition(|s| *s != LoopSize::Fixed(0))
-            .map_or(0, |axis| axis + 1)
-    };
-    for id in kernel.body.ids() {
-        let inst = &kernel.body[id];
-        let own = match &inst.op {
-            InstOp::Const(_) | InstOp::Apply(..) => 0,
-            InstOp::Index(axis) => *axis as usize + 1,
-            InstOp::Load(access) => moved(&access.strides),
-            InstOp::Noise { strides, .. } => moved(strides),
-        };
-        let inherited = operands(inst)
-            .iter()
-            .map(|operand| depths[operand.index()])
-            .max()
-            .unwrap_or(0);
-        depths[id.index()] = own.max(inherited);
+/// For each instruction and each axis, returns whether the instruction's value varies along the
+/// axis.
+pub fn varies(kernel: &Kernel) -> Vec<Vec<bool>> {
+    let mut varies: Vec<Vec<bool>> = Vec::with_capacity(kernel.body.len());
+    for inst in kernel.body.iter() {
+        let mut own = vec![false; kernel.dims.len()];
+        if let InstOp::Index(axis) = inst.op {
+            own[axis as usize] = true;
+        }
+        for (own, stride) in own.iter_mut().zip(inst.op.strides().unwrap_or_default()) {
+            *own = *stride != LoopSize::Fixed(0);
+        }
+        for operand in inst.op.operands() {
+            let inherited = &varies[operand.index()];
+            own.iter_mut()
+                .zip(inherited)
+                .for_each(|(own, other)| *own |= other);
+        }
+        varies.push(own);
     }
-    depths
+    varies
 }
 
-/// For each instruction, returns whether an output needs it.
-pub fn live(kernel: &Kernel) -> Vec<bool> {
-    let mut live = vec![false; kernel.body.len()];
-    for output in &kernel.outputs {
-        live[output.value.index()] = true;
-        output
-            .access
-            .dynamic
-            .iter()
-            .for_each(|dynamic| live[dynamic.index.index()] = true);
-    }
+/// For each instruction, returns the number of loops that must surround it.
+pub fn depths(kernel: &Kernel) -> Vec<usize> {
+    let innermost = |axes: &Vec<bool>| axes.iter().rposition(|varies| *varies);
+    let depth = |axes| innermost(axes).map_or(0, |axis| axis + 1);
+    varies(kernel).iter().map(depth).collect()
+}
+
+/// For each instruction, returns whether one of the outputs needs it.
+pub fn needed<'a>(kernel: &Kernel, outputs: impl IntoIterator<Item = &'a KernelOutput>) -> Vec<bool> {
+    let roots = outputs.into_iter().flat_map(KernelOutput::operands);
+    used_by(kernel, roots, |_| true)
+}
+
+/// For each instruction, returns whether it is in `roots`, or whether an instruction uses it that is itself
+/// marked and for which `passes` holds.
+pub(super) fn used_by(
+    kernel: &Kernel,
+    roots: impl IntoIterator<Item = InstId>,
+    passes: impl Fn(InstId) -> bool,
+) -> Vec<bool> {
+    let mut used = vec![false; kernel.body.len()];
+    roots.into_iter().for_each(|id| used[id.index()] = true);
     for id in kernel.body.ids().rev() {
-        if live[id.index()] {
-            operands(&kernel.body[id])
-                .iter()
-                .for_each(|operand| live[operand.index()] = true);
+        if used[id.index()] && passes(id) {
+            let operands = kernel.body[id].op.operands();
+            operands.iter().for_each(|operand| used[operand.index()] = true);
         }
     }
-    live
+    used
 }
 
 /// Returns every size that a kernel uses: its trip counts, and the sizes in loads, noise and outputs.
 pub fn sizes(kernel: &Kernel) -> Vec<LoopSize> {
     let access = |access: &Access| {
-        let computed = access.dynamic.iter();
-        let computed = computed.flat_map(|dynamic| [dynamic.stride, dynamic.limit]);
+        let dynamic = access.dynamic.iter();
+        let dynamic = dynamic.flat_map(|dynamic| [dynamic.stride, dynamic.limit]);
+        let offset = std::iter::once(access.offset);
         access
             .strides
             .iter()
             .copied()
-            .chain([access.offset])
-            .chain(computed)
-            .collect::<Vec<LoopSize>>()
+            .chain(offset)
+            .chain(dynamic)
+            .collect()
+    };
+    let inst = |inst: &Inst| match &inst.op {
+        InstOp::Load(load) => access(load),
+        InstOp::Noise(noise) => [noise.strides.as_slice(), &[noise.key, noise.offset]].concat(),
+        InstOp::Const(_) | InstOp::Index(_) | InstOp::Apply(..) => Vec::new(),
     };
     let mut sizes = kernel.dims.clone();
-    for inst in kernel.body.iter() {
-        match &inst.op {
-            InstOp::Load(load) => sizes.extend(access(load)),
-            InstOp::Noise {
-                key, offset, strides, ..
-            } => sizes.extend(strides.iter().chain([key, offset])),
-            InstOp::Const(_) | InstOp::Index(_) | InstOp::Apply(..) => {}
-        }
-    }
-    let outputs = kernel.outputs.iter();
-    sizes.extend(outputs.flat_map(|output| access(&output.access)));
+    sizes.extend(kernel.body.iter().flat_map(inst));
+    sizes.extend(kernel.outputs.iter().flat_map(|output| access(&output.access)));
     sizes
 }

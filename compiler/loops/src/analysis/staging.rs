@@ -9,7 +9,7 @@
 //! innermost axis is short, a block is a tile of several whole rows. Each call then processes many
 //! elements even though the axis is short.
 
-use super::motion::{Motion, innermost_size, motion};
+use super::motion::{Motion, depths, innermost_size, motion, needed, used_by};
 use crate::ir::{Inst, InstId, InstOp, Kernel, LoopSize};
 use bnnc_base::arena::Id;
 use bnnc_base::dtype::{DType, Precision};
@@ -33,34 +33,23 @@ pub fn row_length(kernel: &Kernel) -> Option<i64> {
     innermost_size(kernel).filter(|size| kernel.dims.len() > 1 && (1..=BLOCK / 2).contains(size))
 }
 
-/// Returns every instruction that `inst` reads.
-pub fn operands(inst: &Inst) -> Vec<InstId> {
-    match &inst.op {
-        InstOp::Const(_) | InstOp::Index(_) => Vec::new(),
-        InstOp::Load(access) => access.dynamic.iter().map(|dynamic| dynamic.index).collect(),
-        InstOp::Apply(_, operands) => operands.clone(),
-        InstOp::Noise {
-            coordinates, shape, ..
-        } => coordinates.iter().chain(shape).copied().collect(),
-    }
-}
-
 /// Returns the operands that a call reads as blocks.
 fn block_operands(inst: &Inst) -> &[InstId] {
     match &inst.op {
         InstOp::Const(_) | InstOp::Index(_) | InstOp::Load(_) => &[],
         InstOp::Apply(_, operands) => operands,
-        InstOp::Noise { shape, .. } => shape.as_slice(),
+        InstOp::Noise(noise) => noise.shape.as_slice(),
     }
 }
 
 /// Returns whether the elements of a noise stream are adjacent along the innermost axis.
 pub fn is_array_noise(inst: &Inst, varies: impl Fn(InstId) -> bool) -> bool {
     match &inst.op {
-        InstOp::Noise {
-            coordinates, strides, ..
-        } => strides.last() == Some(&LoopSize::Fixed(1)) && !coordinates.iter().any(|id| varies(*id)),
-        _ => false,
+        InstOp::Noise(noise) => {
+            let adjacent = noise.strides.last() == Some(&LoopSize::Fixed(1));
+            adjacent && !noise.coordinates.iter().any(|id| varies(*id))
+        }
+        InstOp::Const(_) | InstOp::Index(_) | InstOp::Load(_) | InstOp::Apply(..) => false,
     }
 }
 
@@ -69,51 +58,99 @@ pub fn rows_adjoin(strides: &[LoopSize], length: i64) -> bool {
     strides.len() > 1 && strides[strides.len() - 2] == LoopSize::Fixed(length)
 }
 
-/// For each instruction, returns whether it is in `roots` or a root uses it. Indirect uses count
-/// only if they lead through values that are computed outside the innermost loop.
-pub fn closure(kernel: &Kernel, depth: &[usize], roots: &[InstId]) -> Vec<bool> {
-    let mut needed = vec![false; kernel.body.len()];
-    roots.iter().for_each(|id| needed[id.index()] = true);
-    for id in kernel.body.ids().rev() {
-        // Values that other stages compute inside the loop are read from scratch memory, so their
-        // operands are not examined.
-        let hoisted = depth[id.index()] < kernel.dims.len();
-        if needed[id.index()] && (hoisted || roots.contains(&id)) {
-            operands(&kernel.body[id])
-                .iter()
-                .for_each(|operand| needed[operand.index()] = true);
-        }
-    }
-    needed
+/// Where each instruction of a kernel is computed: inside which loops, and in which stage of the innermost
+/// loop.
+pub struct Staging {
+    /// The number of enclosing loops of each instruction.
+    pub depth: Vec<usize>,
+    /// For each instruction, whether an output depends on it.
+    pub live: Vec<bool>,
+    /// The stages of the innermost loop.
+    pub stages: Vec<BlockStage>,
+    /// For each instruction, the scratch slot that holds a block of its values. If an operand of a
+    /// call does not have a slot, the operand is a load, and the call reads its elements in place.
+    pub home: Vec<Option<usize>>,
+    /// The number of scratch slots.
+    pub homes: usize,
+    /// If a block contains several whole rows, their number and the length of one row.
+    pub tile: Option<(i64, i64)>,
 }
 
-/// For each instruction, returns whether the loop of a stage uses it, directly or indirectly.
-/// `depth` holds the depth of each instruction in the loop nest. `live` is true for each
-/// instruction that an output needs.
-pub fn needs(
-    kernel: &Kernel,
-    (depth, live): (&[usize], &[bool]),
-    stages: &[BlockStage],
-    stage: usize,
-) -> Vec<bool> {
-    let mut roots = stages[stage].body.clone();
-    roots.extend(&stages[stage].store);
-    if stage + 1 == stages.len() {
-        roots.extend(kernel.outputs.iter().map(|output| output.value));
+impl Staging {
+    /// Plans a kernel. `is_called` returns whether an instruction is a call of a runtime primitive.
+    pub fn of(kernel: &Kernel, precision: Precision, is_called: impl Fn(&Inst) -> bool) -> Staging {
+        let (depth, live) = (depths(kernel), needed(kernel, &kernel.outputs));
+        let plan = BlockStaging::of(kernel, (&depth, &live), precision, is_called);
+        let (stages, (home, homes)) = (plan.stages(), plan.homes());
+        let tile = row_length(kernel)
+            .filter(|_| stages.len() > 1)
+            .map(|length| (BLOCK / length, length));
+        Staging {
+            depth,
+            live,
+            stages,
+            home,
+            homes,
+            tile,
+        }
     }
-    let alive = kernel.body.ids().filter(|id| live[id.index()]);
-    let loads = alive
-        .map(|id| &kernel.body[id])
-        .filter(|inst| matches!(inst.op, InstOp::Load(_)));
-    roots.extend(loads.flat_map(operands));
-    let positions = kernel.outputs.iter().flat_map(|output| &output.access.dynamic);
-    roots.extend(positions.map(|dynamic| dynamic.index));
-    closure(kernel, depth, &roots)
+
+    /// Returns a staging without decisions, for callers that make all decisions themselves.
+    pub fn none(kernel: &Kernel) -> Staging {
+        let count = kernel.body.len();
+        Staging {
+            depth: vec![0; count],
+            live: vec![false; count],
+            stages: Vec::new(),
+            home: vec![None; count],
+            homes: 0,
+            tile: None,
+        }
+    }
+
+    /// Returns whether `id` is computed outside the innermost loop.
+    pub fn is_hoisted(&self, kernel: &Kernel, id: InstId) -> bool {
+        self.depth[id.index()] < kernel.dims.len()
+    }
+
+    /// Returns whether a stage computes anything before its calls.
+    pub fn has_loop(&self, stage: usize) -> bool {
+        self.is_last(stage) || !self.stages[stage].store.is_empty()
+    }
+
+    /// Returns whether a stage is the last one, which writes the outputs.
+    pub fn is_last(&self, stage: usize) -> bool {
+        stage + 1 == self.stages.len()
+    }
+
+    /// For each instruction, returns whether it is in `roots` or a root uses it. Indirect uses count
+    /// only if they lead through values that are computed outside the innermost loop.
+    pub fn closure(&self, kernel: &Kernel, roots: &[InstId]) -> Vec<bool> {
+        // Values that other stages compute inside the loop are read from scratch memory, so their
+        // operands are not examined.
+        used_by(kernel, roots.iter().copied(), |id| {
+            self.is_hoisted(kernel, id) || roots.contains(&id)
+        })
+    }
+
+    /// For each instruction, returns whether the loop of a stage uses it, directly or indirectly.
+    pub fn needs(&self, kernel: &Kernel, stage: usize) -> Vec<bool> {
+        let mut roots = self.stages[stage].body.clone();
+        roots.extend(&self.stages[stage].store);
+        if self.is_last(stage) {
+            roots.extend(kernel.outputs.iter().map(|output| output.value));
+        }
+        let alive = kernel.body.ids().filter(|id| self.live[id.index()]);
+        let loads = alive.filter_map(|id| kernel.body[id].op.load());
+        let outputs = kernel.outputs.iter().map(|output| &output.access);
+        roots.extend(loads.chain(outputs).flat_map(|access| access.positions()));
+        self.closure(kernel, &roots)
+    }
 }
 
 /// Assigns instructions to stages; see Note \[Stages\]. Loops and calls alternate in time. The loop
 /// of stage `s` has the time `2 s`, and the calls after this loop have the time `2 s + 1`.
-pub struct BlockStaging<'a> {
+struct BlockStaging<'a> {
     kernel: &'a Kernel,
     precision: Precision,
     varies: Vec<bool>,
@@ -129,10 +166,7 @@ pub struct BlockStaging<'a> {
 }
 
 impl<'a> BlockStaging<'a> {
-    /// Plans a kernel. `depth` holds the depth of each instruction in the loop nest. `live` is true
-    /// for each instruction that an output needs. `is_called` returns whether an instruction is a
-    /// call of a runtime primitive.
-    pub fn of(
+    fn of(
         kernel: &'a Kernel,
         (depth, live): (&[usize], &[bool]),
         precision: Precision,
@@ -144,8 +178,7 @@ impl<'a> BlockStaging<'a> {
             .collect();
         let called = |id: InstId| {
             let inst = &kernel.body[id];
-            let array =
-                !matches!(inst.op, InstOp::Noise { .. }) || is_array_noise(inst, |c| varies[c.index()]);
+            let array = !matches!(inst.op, InstOp::Noise(_)) || is_array_noise(inst, |c| varies[c.index()]);
             varies[id.index()] && is_called(inst) && array
         };
         let called = kernel.body.ids().map(called).collect();
@@ -171,26 +204,17 @@ impl<'a> BlockStaging<'a> {
     fn number_of_calls(&self) -> usize {
         let mut available = vec![0; self.kernel.body.len()];
         for id in self.kernel.body.ids().filter(|id| self.varies[id.index()]) {
-            let inputs = operands(&self.kernel.body[id]);
-            let level = inputs
-                .iter()
-                .map(|operand| available[operand.index()])
-                .max()
-                .unwrap_or(0);
-            available[id.index()] = level + usize::from(self.called[id.index()]);
+            let inputs = self.kernel.body[id].op.operands();
+            let level = inputs.iter().map(|operand| available[operand.index()]).max();
+            available[id.index()] = level.unwrap_or(0) + usize::from(self.called[id.index()]);
         }
         available.into_iter().max().unwrap_or(0)
     }
 
     fn place(&mut self) {
         let kernel = self.kernel;
-        for output in &kernel.outputs {
-            self.need_in_loop(output.value, self.last);
-            output
-                .access
-                .dynamic
-                .iter()
-                .for_each(|dynamic| self.need_in_loop(dynamic.index, self.last));
+        for operand in kernel.outputs.iter().flat_map(|output| output.operands()) {
+            self.need_in_loop(operand, self.last);
         }
         for id in kernel.body.ids().rev() {
             if !self.varies[id.index()] {
@@ -198,9 +222,8 @@ impl<'a> BlockStaging<'a> {
             }
             let stage = self.late[id.index()];
             if !self.called[id.index()] {
-                operands(&kernel.body[id])
-                    .iter()
-                    .for_each(|operand| self.need_in_loop(*operand, stage));
+                let operands = kernel.body[id].op.operands().into_iter();
+                operands.for_each(|operand| self.need_in_loop(operand, stage));
             } else {
                 block_operands(&kernel.body[id])
                     .iter()
@@ -258,30 +281,23 @@ impl<'a> BlockStaging<'a> {
     fn is_repeatable(&self, id: InstId) -> bool {
         match &self.kernel.body[id].op {
             InstOp::Index(_) => true,
-            InstOp::Load(access) => access
-                .dynamic
-                .iter()
-                .all(|dynamic| !self.varies[dynamic.index.index()]),
-            InstOp::Const(_) | InstOp::Apply(..) | InstOp::Noise { .. } => false,
+            InstOp::Load(access) => access.positions().all(|id| !self.varies[id.index()]),
+            InstOp::Const(_) | InstOp::Apply(..) | InstOp::Noise(_) => false,
         }
     }
 
     /// Returns whether a call can read an operand directly from the operand's buffer.
     fn is_direct(&self, id: InstId) -> bool {
         let inst = &self.kernel.body[id];
-        let adjacent = match &inst.op {
-            InstOp::Load(access) => {
-                let rows_adjoin = row_length(self.kernel)
-                    .is_none_or(|length| access.dynamic.is_empty() && rows_adjoin(&access.strides, length));
-                motion(self.kernel, access, self.precision) == Motion::Unit && rows_adjoin
-            }
-            InstOp::Const(_) | InstOp::Index(_) | InstOp::Apply(..) | InstOp::Noise { .. } => false,
-        };
+        let adjacent = inst.op.load().is_some_and(|access| {
+            let rows_adjoin = row_length(self.kernel)
+                .is_none_or(|length| access.dynamic.is_empty() && rows_adjoin(&access.strides, length));
+            motion(self.kernel, access, self.precision) == Motion::Unit && rows_adjoin
+        });
         adjacent && inst.dtype == DType::Real && self.is_repeatable(id)
     }
 
-    /// Returns the stages, the scratch slot of each value that has a slot, and the number of slots.
-    pub fn finish(self) -> (Vec<BlockStage>, Vec<Option<usize>>, usize) {
+    fn stages(&self) -> Vec<BlockStage> {
         let mut stages: Vec<BlockStage> = (0..=self.last).map(|_| BlockStage::default()).collect();
         for id in self.kernel.body.ids() {
             let at = id.index();
@@ -302,12 +318,12 @@ impl<'a> BlockStaging<'a> {
                 stages[first / 2].store.push(id);
             }
         }
-        let (home, homes) = self.homes();
-        (stages, home, homes)
+        stages
     }
 
     /// Assigns slots in scratch memory to values. Two values may share a slot if the last use of
-    /// one value comes before the definition of the other.
+    /// one value comes before the definition of the other. Returns the slot of each value that has a slot, and
+    /// the number of slots.
     fn homes(&self) -> (Vec<Option<usize>>, usize) {
         let mut home = vec![None; self.held.len()];
         let mut births: Vec<(usize, usize, usize)> = Vec::new();

@@ -25,8 +25,11 @@ pub fn order(kernel: Kernel) -> (Kernel, usize) {
 /// only through the coordinates of the noise.
 pub fn is_swept(kernel: &Kernel) -> bool {
     let makes_noise = kernel.body.iter().any(|inst| match &inst.op {
-        InstOp::Noise { strides, .. } => {
-            matches!(strides.as_slice(), [.., LoopSize::Fixed(0), LoopSize::Fixed(1)])
+        InstOp::Noise(noise) => {
+            matches!(
+                noise.strides.as_slice(),
+                [.., LoopSize::Fixed(0), LoopSize::Fixed(1)]
+            )
         }
         InstOp::Const(_) | InstOp::Index(_) | InstOp::Load(_) | InstOp::Apply(..) => false,
     });
@@ -48,27 +51,23 @@ fn is_sum(kernel: &Kernel, output: &KernelOutput) -> bool {
 fn swapped(kernel: &Kernel, axis: usize) -> Kernel {
     let mut kernel = kernel.clone();
     kernel.dims.swap(axis, axis + 1);
-    let mut body = bnnc_base::arena::Arena::default();
-    for inst in kernel.body.iter() {
-        let mut inst = inst.clone();
+    for inst in kernel.body.iter_mut() {
         match &mut inst.op {
             InstOp::Index(of) if *of as usize == axis => *of += 1,
             InstOp::Index(of) if *of as usize == axis + 1 => *of -= 1,
-            InstOp::Load(access) => access.strides.swap(axis, axis + 1),
-            InstOp::Noise { strides, .. } => strides.swap(axis, axis + 1),
-            InstOp::Const(_) | InstOp::Index(_) | InstOp::Apply(..) => {}
+            _ => {}
         }
-        body.push(inst);
     }
-    kernel.body = body;
-    for output in &mut kernel.outputs {
-        output.access.strides.swap(axis, axis + 1);
-    }
+    kernel
+        .strides_mut()
+        .for_each(|strides| strides.swap(axis, axis + 1));
     kernel
 }
 
-/// Returns the outputs of a swept kernel that are summed in scratch memory.
+/// Returns the outputs that are summed in scratch memory. The list is empty if the kernel is not swept.
 pub fn sums(kernel: &Kernel) -> Vec<usize> {
     let all = 0..kernel.outputs.len();
-    all.filter(|at| is_sum(kernel, &kernel.outputs[*at])).collect()
+    let swept = is_swept(kernel);
+    all.filter(|at| swept && is_sum(kernel, &kernel.outputs[*at]))
+        .collect()
 }

@@ -8,7 +8,9 @@ use bnnc_abi::symbols::NoiseKind;
 use bnnc_base::arena::Arena;
 use bnnc_base::dtype::{DType, Precision};
 use bnnc_base::shape::Shape;
-use bnnc_loops::ir::{Access, Dynamic, Inst, InstId, InstOp, Kernel, KernelOutput, LoopProgram, LoopSize};
+use bnnc_loops::ir::{
+    Access, Dynamic, Inst, InstId, InstOp, Kernel, KernelOutput, LoopProgram, LoopSize, Noise,
+};
 use bnnc_math::scalar::Scalar;
 
 /// A small generator of random numbers (SplitMix64).
@@ -262,14 +264,14 @@ impl Maker {
         let offset = self.size(5);
         let shape = kind.has_shape().then(|| self.shape());
         self.push(
-            InstOp::Noise {
+            InstOp::Noise(Noise {
                 kind,
                 key,
                 coordinates,
                 shape,
                 offset,
                 strides,
-            },
+            }),
             DType::Real,
         );
     }

@@ -1,13 +1,12 @@
 //! Visits the points that belong to a thread, and combines the results of the threads of a block.
 
-use super::{Function, stored};
+use super::Function;
 use crate::func::{Emitter, plus};
-use crate::gpu::mapping::{self, THREADS};
+use crate::gpu::mapping::THREADS;
 use crate::scalar;
-use crate::text::{LoopBounds, Type, Value};
-use bnnc_abi::plan::Combine;
+use crate::text::{LoopBounds, Value};
 use bnnc_base::arena::Id;
-use bnnc_base::dtype::Precision;
+use bnnc_loops::analysis::motion::{needed, varies};
 
 /// Visits the points that belong to a thread.
 pub(super) struct Walk<'a> {
@@ -19,10 +18,11 @@ pub(super) struct Walk<'a> {
 impl<'a> Walk<'a> {
     /// Creates the walk for the part that a function computes.
     pub fn of(function: &'a Function<'a>) -> Walk<'a> {
+        let outputs = function.part.outputs.iter();
         Walk {
             function,
-            needed: mapping::needed(function.kernel, &function.part.outputs),
-            varies: mapping::varies(function.kernel),
+            needed: needed(function.kernel, outputs.map(|at| &function.kernel.outputs[*at])),
+            varies: varies(function.kernel),
         }
     }
 
@@ -33,7 +33,7 @@ impl<'a> Walk<'a> {
             if let Some(combine) = output.combine
                 && self.function.in_register(*at)
             {
-                let ty = self.held(*at, combine);
+                let ty = scalar::register_type(combine, emitter.element_type(&output.access));
                 emitter.held[*at] = Some(scalar::identity(emitter.text, combine, ty));
             }
         }
@@ -73,8 +73,7 @@ impl<'a> Walk<'a> {
     pub fn end(&self, emitter: &mut Emitter<'_>) {
         for at in &self.function.part.outputs {
             if let Some(held) = emitter.held[*at].take() {
-                let held = scalar::resized(emitter.text, held, self.stored(*at));
-                emitter.write(&self.function.kernel.outputs[*at].access, held, None);
+                self.write(emitter, *at, held);
             }
         }
     }
@@ -113,21 +112,8 @@ impl<'a> Walk<'a> {
 
     /// Writes the result of a reduction to the buffer of the output.
     pub fn write(&self, emitter: &mut Emitter<'_>, at: usize, result: Value) {
-        let result = scalar::resized(emitter.text, result, self.stored(at));
-        emitter.write(&self.function.kernel.outputs[at].access, result, None);
-    }
-
-    /// Returns the type that a reduction accumulates its values in. Sums of reals are accumulated
-    /// in 64 bits, so that rounding errors stay small in sums of many numbers.
-    fn held(&self, output: usize, combine: Combine) -> Type {
-        match (combine, self.stored(output)) {
-            (Combine::Sum, Type::Real(_)) => Type::Real(Precision::F64),
-            (_, stored) => stored,
-        }
-    }
-
-    fn stored(&self, output: usize) -> Type {
-        let slot = self.function.kernel.outputs[output].access.slot as usize;
-        stored(self.function.kernel.slots[slot], self.function.precision)
+        let access = &self.function.kernel.outputs[at].access;
+        let result = scalar::resized(emitter.text, result, emitter.element_type(access));
+        emitter.write(access, result, None);
     }
 }

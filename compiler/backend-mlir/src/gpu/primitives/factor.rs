@@ -1,7 +1,7 @@
 //! Computes Cholesky factors. One block of threads factors a whole matrix. For large matrices, the
 //! runtime instead launches separate functions for the parts of the factorisation.
 
-use super::{Entry, at, flat, long, read, repeat, when, with, write};
+use super::{Entry, at, each, long, per_thread, read, repeat, when, with, write};
 use crate::gpu::kernel::{over_threads, place};
 use crate::gpu::mapping::THREADS;
 use crate::text::{LoopBounds, Text, Type, Value};
@@ -59,33 +59,21 @@ fn diagonal(text: &mut Text, precision: Precision) -> device::KernelEntry {
 fn panel(text: &mut Text, precision: Precision) -> device::KernelEntry {
     let entry = Entry::begin(text, "cholesky_panel".to_owned(), (2, 5));
     let (l, batch, below) = (entry.addresses[1], entry.ints[0], entry.ints[4]);
-    let number = flat(text);
-    let all = long(text, "muli", batch, below);
-    let inside = text.compare("slt", number, all);
-    when(text, inside, &mut |text| {
+    per_thread(text, [batch, below], &mut |text, number| {
         let item = long(text, "divui", number, below);
         let block = corner(text, &entry, item);
         let own = long(text, "remui", number, below);
         let own = long(text, "addi", own, block.rows);
         let row = at(text, own, block.stride, block.first);
         let zero = text.long(0);
-        repeat(
-            text,
-            LoopBounds::by_one(zero, block.rows),
-            &[],
-            &mut |text, j, _| {
-                let pivot_row = at(text, j, block.stride, block.first);
-                let (position, value) = rest(text, precision, [l, l], [row, pivot_row, j]);
-                let pivot = long(text, "addi", pivot_row, j);
-                let pivot = read(text, precision, l, pivot);
-                let value = text.alike("arith.divf", &[value, pivot]);
-                write(text, l, position, value);
-                let above = long(text, "addi", pivot_row, own);
-                let nothing = text.literal(Type::Real(precision), 0.0);
-                write(text, l, above, nothing);
-                Vec::new()
-            },
-        );
+        each(text, LoopBounds::by_one(zero, block.rows), &mut |text, j| {
+            let pivot_row = at(text, j, block.stride, block.first);
+            let (position, value) = rest(text, precision, [l, l], [row, pivot_row, j]);
+            let pivot = long(text, "addi", pivot_row, j);
+            let pivot = read(text, precision, l, pivot);
+            divide(text, l, position, [value, pivot]);
+            clear(text, precision, l, [pivot_row, own]);
+        });
     });
     let rows = Count::Product(vec![Count::Int(0), Count::Int(4)]);
     entry.end(text, 0, over_threads(rows))
@@ -140,42 +128,40 @@ fn rest(
 fn factor(text: &mut Text, precision: Precision, [a, l]: [Value; 2], square: Square) {
     let (thread, _) = place(text);
     let zero = text.long(0);
-    repeat(
-        text,
-        LoopBounds::by_one(zero, square.rows),
-        &[],
-        &mut |text, j, _| {
-            let pivot_row = at(text, j, square.stride, square.first);
-            let (pivot, value) = rest(text, precision, [a, l], [pivot_row, pivot_row, j]);
-            let root = text.intrinsic("sqrt", &[value]);
-            // The matrix may be factored in place. Every thread must therefore have read the pivot
-            // before any thread overwrites it.
-            text.line("nvvm.barrier0");
-            let is_first = text.compare("eq", thread, zero);
-            when(text, is_first, &mut |text| write(text, l, pivot, root));
-            let below = with(text, "addi", j, 1);
-            let mine = long(text, "addi", below, thread);
-            repeat(
-                text,
-                LoopBounds {
-                    from: mine,
-                    to: square.rows,
-                    step: THREADS,
-                },
-                &[],
-                &mut |text, i, _| {
-                    let row = at(text, i, square.stride, square.first);
-                    let (position, value) = rest(text, precision, [a, l], [row, pivot_row, j]);
-                    let value = text.alike("arith.divf", &[value, root]);
-                    write(text, l, position, value);
-                    let above = long(text, "addi", pivot_row, i);
-                    let nothing = text.literal(Type::Real(precision), 0.0);
-                    write(text, l, above, nothing);
-                    Vec::new()
-                },
-            );
-            text.line("nvvm.barrier0");
-            Vec::new()
-        },
-    );
+    each(text, LoopBounds::by_one(zero, square.rows), &mut |text, j| {
+        let pivot_row = at(text, j, square.stride, square.first);
+        let (pivot, value) = rest(text, precision, [a, l], [pivot_row, pivot_row, j]);
+        let root = text.intrinsic("sqrt", &[value]);
+        // The matrix may be factored in place. Every thread must therefore have read the pivot
+        // before any thread overwrites it.
+        text.line("nvvm.barrier0");
+        let is_first = text.compare("eq", thread, zero);
+        when(text, is_first, &mut |text| write(text, l, pivot, root));
+        let below = with(text, "addi", j, 1);
+        let bounds = LoopBounds {
+            from: long(text, "addi", below, thread),
+            to: square.rows,
+            step: THREADS,
+        };
+        each(text, bounds, &mut |text, i| {
+            let row = at(text, i, square.stride, square.first);
+            let (position, value) = rest(text, precision, [a, l], [row, pivot_row, j]);
+            divide(text, l, position, [value, root]);
+            clear(text, precision, l, [pivot_row, i]);
+        });
+        text.line("nvvm.barrier0");
+    });
+}
+
+/// Writes the quotient of two values.
+fn divide(text: &mut Text, base: Value, position: Value, operands: [Value; 2]) {
+    let quotient = text.alike("arith.divf", &operands);
+    write(text, base, position, quotient);
+}
+
+/// Writes a zero at a position of a row.
+fn clear(text: &mut Text, precision: Precision, base: Value, [row, position]: [Value; 2]) {
+    let position = long(text, "addi", row, position);
+    let nothing = text.literal(Type::Real(precision), 0.0);
+    write(text, base, position, nothing);
 }

@@ -1,7 +1,7 @@
 //! Writes the primitives for cumulative sums and triangular systems. One thread handles each
 //! independent problem.
 
-use super::{Entry, at, flat, long, read, repeat, when, with, write};
+use super::{Entry, at, each, long, per_thread, read, repeat, with, write};
 use crate::gpu::kernel::over_threads;
 use crate::text::{LoopBounds, Text, Type};
 use bnnc_abi::device::{self, Count};
@@ -14,10 +14,7 @@ pub(super) fn cumsum(text: &mut Text, precision: Precision) -> device::KernelEnt
         [entry.addresses[0], entry.addresses[1]],
         [entry.ints[0], entry.ints[1], entry.ints[2], entry.ints[3]],
     );
-    let line = flat(text);
-    let lines = long(text, "muli", outer, inner);
-    let inside = text.compare("slt", line, lines);
-    when(text, inside, &mut |text| {
+    per_thread(text, [outer, inner], &mut |text, line| {
         let (o, i) = (long(text, "divui", line, inner), long(text, "remui", line, inner));
         let last = with(text, "subi", length, 1);
         let backwards = with(text, "muli", reverse, -2);
@@ -50,10 +47,7 @@ pub(super) fn triangular(text: &mut Text, precision: Precision) -> device::Kerne
         [entry.addresses[0], entry.addresses[1], entry.addresses[2]],
         [entry.ints[0], entry.ints[1], entry.ints[2], entry.ints[3]],
     );
-    let column = flat(text);
-    let all = long(text, "muli", batch, columns);
-    let inside = text.compare("slt", column, all);
-    when(text, inside, &mut |text| {
+    per_thread(text, [batch, columns], &mut |text, column| {
         let (s, c) = (
             long(text, "divui", column, columns),
             long(text, "remui", column, columns),
@@ -68,7 +62,7 @@ pub(super) fn triangular(text: &mut Text, precision: Precision) -> device::Kerne
         let matrix = long(text, "muli", s, square);
         let first_row = long(text, "muli", s, n);
         let last = with(text, "subi", n, 1);
-        repeat(text, LoopBounds::by_one(zero, n), &[], &mut |text, number, _| {
+        each(text, LoopBounds::by_one(zero, n), &mut |text, number| {
             let mirrored = long(text, "subi", last, number);
             let i = text.select(is_transposed, mirrored, number);
             let above = with(text, "addi", i, 1);
@@ -97,7 +91,6 @@ pub(super) fn triangular(text: &mut Text, precision: Precision) -> device::Kerne
             let rest = text.alike("arith.subf", &[right, known[0]]);
             let value = text.alike("arith.divf", &[rest, diagonal]);
             write(text, x, position, value);
-            Vec::new()
         });
     });
     let counts = Count::Product(vec![Count::Int(0), Count::Int(2)]);
