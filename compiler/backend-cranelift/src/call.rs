@@ -5,7 +5,7 @@ use crate::sweep;
 use bnnc_abi::symbols;
 use bnnc_base::arena::Id;
 use bnnc_base::dtype::{DType, Precision};
-use bnnc_loops::analysis::staging::{BLOCK, Staging};
+use bnnc_loops::analysis::staging::{BLOCK, KernelStaging};
 use bnnc_loops::ir::{Inst, InstId, InstOp, Kernel, Noise};
 use cranelift_codegen::ir::{AbiParam, InstBuilder, Signature, Type, Value, types};
 
@@ -48,7 +48,7 @@ pub(crate) fn noise_parameters() -> Vec<Type> {
 }
 
 /// Returns the instructions of a kernel that call the runtime.
-pub(crate) fn calls<'a>(kernel: &'a Kernel, staging: &'a Staging) -> impl Iterator<Item = InstId> + 'a {
+pub(crate) fn calls<'a>(kernel: &'a Kernel, staging: &'a KernelStaging) -> impl Iterator<Item = InstId> + 'a {
     kernel
         .body
         .ids()

@@ -9,7 +9,7 @@ use crate::schedule::Schedule;
 use bnnc_base::dtype::Precision;
 use bnnc_base::fault::Fault;
 use bnnc_loops::analysis::collapse::collapse;
-use bnnc_loops::analysis::staging::Staging;
+use bnnc_loops::analysis::staging::KernelStaging;
 use bnnc_loops::analysis::sweep::order;
 use bnnc_loops::backend::BackendOptions;
 use bnnc_loops::ir::{Kernel, LoopProgram};
@@ -104,7 +104,11 @@ impl<M: Module> Compiler<'_, M> {
     }
 
     /// Returns references to the runtime functions that a kernel calls.
-    fn callees(&mut self, kernel: &Kernel, staging: &Staging) -> Result<HashMap<String, FuncRef>, Fault> {
+    fn callees(
+        &mut self,
+        kernel: &Kernel,
+        staging: &KernelStaging,
+    ) -> Result<HashMap<String, FuncRef>, Fault> {
         let mut callees = HashMap::new();
         for id in calls(kernel, staging) {
             let (symbol, parameters) = callee(kernel, id, self.precision);

@@ -10,7 +10,7 @@ use bnnc_abi::code::KernelArgs;
 use bnnc_base::arena::Id;
 use bnnc_base::dtype::{DType, Precision};
 use bnnc_loops::analysis::motion::{element_bytes, sizes};
-use bnnc_loops::analysis::staging::Staging;
+use bnnc_loops::analysis::staging::KernelStaging;
 use bnnc_loops::ir::{Access, InstId, InstOp, Kernel, LoopSize};
 use bnnc_math::scalar::Scalar;
 use cranelift_codegen::ir::condcodes::IntCC;
@@ -29,7 +29,7 @@ pub(crate) struct Source<'a> {
     /// The axis that is divided among launches. It is the outermost axis, except after an exchange of axes.
     pub divided: usize,
     /// The loops and the stages that compute each instruction.
-    pub staging: &'a Staging,
+    pub staging: &'a KernelStaging,
     /// The other decisions about the kernel.
     pub schedule: &'a Schedule,
     /// The kernel's distinct accesses.

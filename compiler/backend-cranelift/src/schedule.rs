@@ -7,14 +7,14 @@ use bnnc_abi::plan::Storage;
 use bnnc_base::arena::Id;
 use bnnc_base::dtype::{DType, Precision};
 use bnnc_loops::analysis::motion::{Motion, innermost_size, motion};
-use bnnc_loops::analysis::staging::{BlockStage, Staging, is_array_noise};
+use bnnc_loops::analysis::staging::{BlockStage, KernelStaging, is_array_noise};
 use bnnc_loops::analysis::sweep::sums;
 use bnnc_loops::ir::{Access, InstId, InstOp, Kernel};
 
 /// The decisions about one kernel.
 pub(crate) struct Schedule {
     /// The loops and the stages that compute each instruction.
-    pub staging: Staging,
+    pub staging: KernelStaging,
 
     /// True if the innermost loop computes with vectors.
     pub vector: bool,
@@ -31,7 +31,7 @@ pub(crate) struct Schedule {
 impl Schedule {
     /// Plans a kernel.
     pub fn of(kernel: &Kernel, precision: Precision) -> Schedule {
-        let staging = Staging::of(kernel, precision, is_called);
+        let staging = KernelStaging::of(kernel, precision, is_called);
         let vector = is_vectorisable(kernel, &staging, precision);
         let stages = &staging.stages;
         let longest = stages.iter().map(|stage| stage.body.len()).max().unwrap_or(0);
@@ -75,7 +75,7 @@ fn lanes(precision: Precision) -> i64 {
     Lanes::vector(precision).count()
 }
 
-fn is_vectorisable(kernel: &Kernel, staging: &Staging, precision: Precision) -> bool {
+fn is_vectorisable(kernel: &Kernel, staging: &KernelStaging, precision: Precision) -> bool {
     let short = innermost_size(kernel).is_some_and(|size| size < lanes(precision));
     let varies = |id: InstId| !staging.is_hoisted(kernel, id);
     let ints = precision == Precision::F32;

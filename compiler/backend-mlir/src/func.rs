@@ -9,7 +9,7 @@ use crate::text::{LoopBounds, Text, Type, Value};
 use bnnc_abi::code::KernelArgs;
 use bnnc_base::arena::Id;
 use bnnc_base::dtype::{DType, Precision};
-use bnnc_loops::analysis::staging::Staging;
+use bnnc_loops::analysis::staging::KernelStaging;
 use bnnc_loops::ir::{InstId, InstOp, Kernel, LoopSize};
 use bnnc_math::scalar::Scalar;
 use std::mem::offset_of;
@@ -25,7 +25,7 @@ pub(crate) struct Source<'a> {
     /// of axes.
     pub divided: usize,
     /// The loops and the stages that compute each instruction.
-    pub staging: &'a Staging,
+    pub staging: &'a KernelStaging,
     /// The other decisions about the kernel.
     pub schedule: &'a Schedule,
     /// The width of reals.

@@ -220,7 +220,7 @@ fn signal(_: ExitStatus) -> Option<i32> {
     None
 }
 
-/// Returns a fault that ends the use of the worker for one program.
+/// Returns the error of a worker that cannot lower a program.
 fn limit(why: String) -> Fault {
     Fault::limit(&NO_WORKER, why)
 }

@@ -3,14 +3,14 @@
 use crate::approximation::is_inlined;
 use bnnc_base::arena::Id;
 use bnnc_base::dtype::Precision;
-use bnnc_loops::analysis::staging::Staging;
+use bnnc_loops::analysis::staging::KernelStaging;
 use bnnc_loops::analysis::sweep::{is_swept, sums};
 use bnnc_loops::ir::{Inst, InstOp, Kernel, KernelOutput, LoopSize};
 
 /// The decisions about one kernel.
 pub(crate) struct Schedule {
     /// The loops and the stages that compute each instruction.
-    pub staging: Staging,
+    pub staging: KernelStaging,
 
     /// The outputs whose sums are kept in scratch memory, with one sum per element. The list is
     /// empty if the kernel is not swept over its last two axes (see Note \[Sweeps\] in `sweep`).
@@ -24,7 +24,7 @@ pub(crate) struct Schedule {
 impl Schedule {
     /// Plans a kernel.
     pub fn of(kernel: &Kernel, precision: Precision) -> Schedule {
-        let staging = Staging::of(kernel, precision, is_called);
+        let staging = KernelStaging::of(kernel, precision, is_called);
         let by_element = |at: &usize| kernel.outputs[*at].access.strides.last() == Some(&LoopSize::Fixed(1));
         let outputs = kernel.outputs.iter();
         let carried = outputs.map(|output| carried(kernel, &staging.depth, output));
@@ -39,7 +39,7 @@ impl Schedule {
     /// Returns a schedule without decisions, for callers that make all decisions themselves.
     pub fn without_loops(kernel: &Kernel) -> Schedule {
         Schedule {
-            staging: Staging::none(kernel),
+            staging: KernelStaging::none(kernel),
             sums: Vec::new(),
             swept: false,
             carried: vec![None; kernel.outputs.len()],

@@ -62,10 +62,14 @@ impl Kernel {
         inside.chain(self.outputs.iter().map(|output| output.access.strides.as_slice()))
     }
 
-    /// Returns the strides of all loads, noise and outputs, so that they can be changed.
-    pub fn strides_mut(&mut self) -> impl Iterator<Item = &mut Vec<LoopSize>> {
-        let inside = self.body.iter_mut().filter_map(|inst| inst.op.strides_mut());
-        inside.chain(self.outputs.iter_mut().map(|output| &mut output.access.strides))
+    /// Changes the strides of all loads, noise and outputs.
+    pub fn change_strides(&mut self, change: impl Fn(&mut Vec<LoopSize>)) {
+        for id in self.body.ids() {
+            self.body[id].op.strides_mut().into_iter().for_each(&change);
+        }
+        for output in &mut self.outputs {
+            change(&mut output.access.strides);
+        }
     }
 }
 

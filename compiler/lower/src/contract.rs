@@ -139,8 +139,10 @@ pub fn arguments(
             let bases = call.args.iter().map(|arg| flat_base(tensors, *arg));
             (bases.collect(), ints.clone())
         }
-        CallInts::Contraction(labels) => Product::new(tensors, labels, &call.args, dims, strided).matmul(),
-        CallInts::Views(labels) => Product::new(tensors, labels, &call.args, dims, viewed).views(),
+        CallInts::Contraction(labels) => {
+            MatrixProduct::new(tensors, labels, &call.args, dims, strided).matmul()
+        }
+        CallInts::Views(labels) => MatrixProduct::new(tensors, labels, &call.args, dims, viewed).views(),
     }
 }
 
@@ -160,7 +162,7 @@ impl Axis {
 }
 
 /// A contraction of two stored tensors.
-pub struct Product {
+pub struct MatrixProduct {
     labels: ContractionLabels,
     operands: [Viewed; 2],
     /// The strides of the result.
@@ -168,7 +170,7 @@ pub struct Product {
     sizes: Vec<(char, Dim)>,
 }
 
-impl Product {
+impl MatrixProduct {
     /// Creates the contraction of the operands `args`. `read` is [`strided`] or [`viewed`], and `dims` are the
     /// axes of the result.
     pub fn new(
@@ -177,7 +179,7 @@ impl Product {
         args: &[TensorId],
         dims: &[Dim],
         read: fn(&Tensors, TensorId) -> Viewed,
-    ) -> Product {
+    ) -> MatrixProduct {
         let axes = [
             (&labels.result, dims),
             (&labels.left, &tensors[args[0]].dims),
@@ -186,7 +188,7 @@ impl Product {
         let sizes = axes
             .into_iter()
             .flat_map(|(letters, dims)| letters.iter().zip(dims));
-        Product {
+        MatrixProduct {
             labels: labels.clone(),
             operands: [read(tensors, args[0]), read(tensors, args[1])],
             result: row_major(dims),

@@ -277,11 +277,11 @@ impl From<fault::Fault> for Refusal {
     }
 }
 
-/// Returns `value` if `faults` is empty. Otherwise, returns the faults.
-pub fn unless<T>(faults: Vec<Diagnostic>, value: T) -> Result<T, Vec<Diagnostic>> {
-    match faults.is_empty() {
+/// Returns `value` if there are no diagnostics. Otherwise, returns the diagnostics.
+pub fn unless<T>(diagnostics: Vec<Diagnostic>, value: T) -> Result<T, Vec<Diagnostic>> {
+    match diagnostics.is_empty() {
         true => Ok(value),
-        false => Err(faults),
+        false => Err(diagnostics),
     }
 }
 

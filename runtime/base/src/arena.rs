@@ -78,11 +78,6 @@ impl<I: Id, T> Arena<I, T> {
         self.items.iter()
     }
 
-    /// Iterates over the items in the order of their ids, and lets the caller change them.
-    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
-        self.items.iter_mut()
-    }
-
     /// Returns the ids of all elements in order.
     pub fn ids(&self) -> impl ExactSizeIterator<Item = I> + DoubleEndedIterator + use<I, T> {
         (0..self.items.len()).map(I::from_index)

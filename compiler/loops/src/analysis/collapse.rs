@@ -40,8 +40,8 @@ fn mergeable(kernel: &Kernel, axis: usize) -> Option<i64> {
 }
 
 fn merge(kernel: &mut Kernel, axis: usize, inner: i64) {
-    for inst in kernel.body.iter_mut() {
-        if let InstOp::Index(of) = &mut inst.op
+    for id in kernel.body.ids() {
+        if let InstOp::Index(of) = &mut kernel.body[id].op
             && *of as usize > axis
         {
             *of -= 1;
@@ -50,9 +50,9 @@ fn merge(kernel: &mut Kernel, axis: usize, inner: i64) {
     // For an axis of size 1, the stride does not matter. The merged axis gets the stride of the
     // other axis.
     let dropped = if inner == 1 { axis + 1 } else { axis };
-    for strides in kernel.strides_mut() {
+    kernel.change_strides(|strides| {
         strides.remove(dropped);
-    }
+    });
     if let LoopSize::Fixed(outer) = kernel.dims[axis] {
         kernel.dims[axis] = LoopSize::Fixed(outer * inner);
     }

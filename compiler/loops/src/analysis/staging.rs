@@ -60,7 +60,7 @@ pub fn rows_adjoin(strides: &[LoopSize], length: i64) -> bool {
 
 /// Where each instruction of a kernel is computed: inside which loops, and in which stage of the innermost
 /// loop.
-pub struct Staging {
+pub struct KernelStaging {
     /// The number of enclosing loops of each instruction.
     pub depth: Vec<usize>,
     /// For each instruction, whether an output depends on it.
@@ -76,16 +76,16 @@ pub struct Staging {
     pub tile: Option<(i64, i64)>,
 }
 
-impl Staging {
+impl KernelStaging {
     /// Plans a kernel. `is_called` returns whether an instruction is a call of a runtime primitive.
-    pub fn of(kernel: &Kernel, precision: Precision, is_called: impl Fn(&Inst) -> bool) -> Staging {
+    pub fn of(kernel: &Kernel, precision: Precision, is_called: impl Fn(&Inst) -> bool) -> KernelStaging {
         let (depth, live) = (depths(kernel), needed(kernel, &kernel.outputs));
         let plan = BlockStaging::of(kernel, (&depth, &live), precision, is_called);
         let (stages, (home, homes)) = (plan.stages(), plan.homes());
         let tile = row_length(kernel)
             .filter(|_| stages.len() > 1)
             .map(|length| (BLOCK / length, length));
-        Staging {
+        KernelStaging {
             depth,
             live,
             stages,
@@ -96,9 +96,9 @@ impl Staging {
     }
 
     /// Returns a staging without decisions, for callers that make all decisions themselves.
-    pub fn none(kernel: &Kernel) -> Staging {
+    pub fn none(kernel: &Kernel) -> KernelStaging {
         let count = kernel.body.len();
-        Staging {
+        KernelStaging {
             depth: vec![0; count],
             live: vec![false; count],
             stages: Vec::new(),

@@ -51,16 +51,14 @@ fn is_sum(kernel: &Kernel, output: &KernelOutput) -> bool {
 fn swapped(kernel: &Kernel, axis: usize) -> Kernel {
     let mut kernel = kernel.clone();
     kernel.dims.swap(axis, axis + 1);
-    for inst in kernel.body.iter_mut() {
-        match &mut inst.op {
+    for id in kernel.body.ids() {
+        match &mut kernel.body[id].op {
             InstOp::Index(of) if *of as usize == axis => *of += 1,
             InstOp::Index(of) if *of as usize == axis + 1 => *of -= 1,
             _ => {}
         }
     }
-    kernel
-        .strides_mut()
-        .for_each(|strides| strides.swap(axis, axis + 1));
+    kernel.change_strides(|strides| strides.swap(axis, axis + 1));
     kernel
 }
 

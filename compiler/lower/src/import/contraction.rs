@@ -2,7 +2,7 @@
 //! sum; see Note \[Contractions\].
 
 use super::{Import, Site};
-use crate::contract::{self, Class, Product};
+use crate::contract::{self, Class, MatrixProduct};
 use crate::tensor::{CallInts, Coordinate, TensorDef, TensorId};
 use bnnc_abi::plan::Combine;
 use bnnc_abi::primitive;
@@ -40,7 +40,7 @@ impl Import<'_> {
         mut args: [TensorId; 2],
         dims: &[Dim],
     ) -> TensorId {
-        let product = Product::new(&self.tensors, &labels, &args, dims, contract::strided);
+        let product = MatrixProduct::new(&self.tensors, &labels, &args, dims, contract::strided);
         if !product.is_matmul() {
             return self.multiply(&labels, args);
         }
