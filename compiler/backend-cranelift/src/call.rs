@@ -18,7 +18,7 @@ const LINE: i64 = 64;
 /// Returns whether generated code calls the runtime for this operation.
 pub(crate) fn is_called(inst: &Inst) -> bool {
     match &inst.op {
-        InstOp::Apply(scalar, _) => symbols::CALLED.contains(scalar),
+        InstOp::Apply(scalar, _) => scalar.is_called(),
         InstOp::Noise(_) => true,
         InstOp::Const(_) | InstOp::Index(_) | InstOp::Load(_) => false,
     }

@@ -73,8 +73,9 @@ impl<M: Module> Compiler<'_, M> {
         let schedule = &Schedule::of(kernel, self.precision);
         let staging = &schedule.staging;
         let accesses = &Accesses::of(kernel, &staging.live);
-        self.context.func.signature = signature(self.module.make_signature(), &[types::I64]);
-        let callees = &self.callees(kernel, staging)?;
+        let mut clif = Function::new();
+        clif.signature = signature(self.module.make_signature(), &[types::I64]);
+        let callees = &self.callees(&mut clif, kernel, staging)?;
         let source = Source {
             kernel,
             factor,
@@ -87,14 +88,8 @@ impl<M: Module> Compiler<'_, M> {
         };
         let builder = FunctionBuilder::new(&mut clif, &mut self.functions);
         Emitter::emit(&source, builder).finalize(self.module.target_config());
-        let function = declare(self.module, symbol.as_deref(), &self.context.func.signature).map_err(bug)?;
-        self.module
-            .define_function(function, &mut self.context)
-            .map_err(bug)?;
-        let clif = std::mem::replace(&mut self.context.func, Function::new());
-        self.module.clear_context(&mut self.context);
+        let function = declare(self.module, symbol.as_deref(), &clif.signature).map_err(bug)?;
         let scratch = scratch_bytes(&source);
-
         Ok(Draft {
             function,
             name: kernel.name.clone(),
@@ -106,6 +101,7 @@ impl<M: Module> Compiler<'_, M> {
     /// Returns references to the runtime functions that a kernel calls.
     fn callees(
         &mut self,
+        clif: &mut Function,
         kernel: &Kernel,
         staging: &KernelStaging,
     ) -> Result<HashMap<String, FuncRef>, Fault> {

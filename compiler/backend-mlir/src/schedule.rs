@@ -50,7 +50,7 @@ impl Schedule {
 /// Returns whether generated code calls the runtime for this operation.
 pub(crate) fn is_called(inst: &Inst) -> bool {
     match &inst.op {
-        InstOp::Apply(scalar, _) => CALLED.contains(scalar) && !is_inlined(*scalar),
+        InstOp::Apply(scalar, _) => scalar.is_called() && !is_inlined(*scalar),
         InstOp::Noise(_) => true,
         InstOp::Const(_) | InstOp::Index(_) | InstOp::Load(_) => false,
     }

@@ -10,6 +10,7 @@ use bnnc_driver::diagnostics::BAD_COMMAND;
 use bnnc_driver::manual::documented;
 use bnnc_grammar::ast::Expr;
 use bnnc_grammar::parse::parse_expr;
+use bnnc_hir::builtin;
 use bnnc_hir::elaborate::datum::Datum;
 use std::ops::Range;
 use std::sync::Arc;
@@ -168,7 +169,7 @@ impl CommandText {
     }
 
     /// Parses a part of the line as an expression.
-    pub fn expression(&self, range: Range<usize>) -> Result<Expr, Refused> {
+    pub fn expression(&self, range: Range<usize>) -> Result<Expr, Diagnostics> {
         let (written, found) = parse_expr(&self.part(range));
         match found.iter().any(Diagnostic::is_error) {
             true => Err(found.into()),
@@ -193,30 +194,30 @@ impl CommandText {
     }
 }
 
-/// The diagnostics of an entry that the session refused.
+/// The diagnostics of an entry that did not change the session, because it failed.
 #[derive(Debug)]
-pub struct Refused(pub Vec<Diagnostic>);
+pub struct Diagnostics(pub Vec<Diagnostic>);
 
-impl From<Vec<Diagnostic>> for Refused {
-    fn from(diagnostics: Vec<Diagnostic>) -> Refused {
-        Refused(diagnostics)
+impl From<Vec<Diagnostic>> for Diagnostics {
+    fn from(diagnostics: Vec<Diagnostic>) -> Diagnostics {
+        Diagnostics(diagnostics)
     }
 }
 
-impl From<Diagnostic> for Refused {
-    fn from(diagnostic: Diagnostic) -> Refused {
-        Refused(vec![diagnostic])
+impl From<Diagnostic> for Diagnostics {
+    fn from(diagnostic: Diagnostic) -> Diagnostics {
+        Diagnostics(vec![diagnostic])
     }
 }
 
-impl From<Box<Diagnostic>> for Refused {
-    fn from(diagnostic: Box<Diagnostic>) -> Refused {
-        Refused(vec![*diagnostic])
+impl From<Box<Diagnostic>> for Diagnostics {
+    fn from(diagnostic: Box<Diagnostic>) -> Diagnostics {
+        Diagnostics(vec![*diagnostic])
     }
 }
 
 /// Returns the error for a command that cannot be executed.
-pub fn refuse<T>(message: impl Into<String>) -> Result<T, Refused> {
+pub fn reject<T>(message: impl Into<String>) -> Result<T, Diagnostics> {
     Err(Diagnostic::usage(&BAD_COMMAND, message).into())
 }
 

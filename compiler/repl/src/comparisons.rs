@@ -71,7 +71,7 @@ impl Session {
     fn compare(&mut self, item: &Item, reply: &mut Reply) -> bool {
         match self.comparison(item, reply) {
             Ok(is_shown) => is_shown,
-            Err(Refused(diagnostics)) => {
+            Err(Diagnostics(diagnostics)) => {
                 self.show(&diagnostics, reply);
                 false
             }

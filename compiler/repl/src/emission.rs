@@ -87,6 +87,6 @@ fn emit_program(session: &mut Session, stage: Stage, reply: &mut Reply) -> Resul
             Ok(())
         }
         Err(CompileFailure::Program(diagnostics)) => Err(diagnostics.into()),
-        Err(CompileFailure::Fault(fault)) => refuse(fault.to_string()),
+        Err(CompileFailure::Fault(fault)) => reject(fault.to_string()),
     }
 }

@@ -36,7 +36,7 @@ use bnnc_hir::elaborate::frame::Elaborated;
 use bnnc_hir::prompt::{Environment, check_entry, check_expr};
 use bnnc_hir::tree::{LocalId, Locals, Module, SampleStmt, TypedExpr, TypedStmt};
 use bnnc_hir::types::{Elem, Ty};
-use commands::Refused;
+use commands::Diagnostics;
 pub use complete::{Completed, CompletionTable};
 use describe::Describer;
 use distribution::ValueSizes;
@@ -161,7 +161,7 @@ impl Session {
             true => self.command(&source, &mut reply),
             false => self.entry(&source, &mut reply),
         };
-        if let Err(Refused(diagnostics)) = outcome {
+        if let Err(Diagnostics(diagnostics)) = outcome {
             self.show(&diagnostics, &mut reply);
         }
         reply
@@ -170,7 +170,7 @@ impl Session {
     /// Defines all items of a program, or none of them. `text` is the text of the file at `path`.
     pub fn load(&mut self, path: &str, text: &str) -> Reply {
         let mut reply = Reply::default();
-        if let Err(Refused(diagnostics)) = self.load_text(path, text, &mut reply) {
+        if let Err(Diagnostics(diagnostics)) = self.load_text(path, text, &mut reply) {
             self.show(&diagnostics, &mut reply);
             reply.is_rejected = true;
         }
@@ -221,7 +221,7 @@ impl Session {
         mut work: impl FnMut(&mut Session) -> Result<T, Diagnostics>,
     ) -> Result<T, Diagnostics> {
         let host = self.world.host.clone();
-        let mut outcome = Err(Refused(Vec::new()));
+        let mut outcome = Err(Diagnostics(Vec::new()));
         host.interruptible(&mut |stop| {
             self.stop = stop;
             outcome = work(self);

@@ -3,7 +3,7 @@
 use super::commands::{CommandText, reject, usage};
 use super::distribution::ValueSizes;
 use super::divergence::divergence;
-use super::{Refused, Reply, Session, predictive, show};
+use super::{Diagnostics, Reply, Session, predictive, show};
 use bnnc_base::dtype::DType;
 use bnnc_driver::concrete::SampleSummary;
 use bnnc_graph::tensor::Tensor;

@@ -269,7 +269,7 @@ impl Session {
     /// its probability.
     fn density(&self, checked: &Checked, draw: u32) -> Result<PictureMarks, Diagnostics> {
         let span = checked.expr.span;
-        let fail = |why: String| Refused::from(misuse(span, why));
+        let fail = |why: String| Diagnostics::from(misuse(span, why));
         let concrete = self.concrete_at(checked, ValueSizes::Own, draw)?;
         if concrete.sizes().iter().product::<usize>() != 1 {
             return Err(fail(

@@ -5,7 +5,7 @@ use super::distribution::{self, ValueSizes};
 use super::evaluate::Streams;
 use super::picture::{IntervalSummary, ascending, columns, quantile};
 use super::variables::VariableValue;
-use super::{Checked, Refused, Reply, Session, evaluate, show};
+use super::{Checked, Diagnostics, Reply, Session, evaluate, show};
 use bnnc_base::dtype::DType;
 use bnnc_base::source::Span;
 use bnnc_driver::diagnostics::draws as codes;

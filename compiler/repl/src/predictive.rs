@@ -3,7 +3,7 @@
 
 use super::commands::misuse;
 use super::evaluate::{MOST_ELEMENTS, Streams, compute};
-use super::{Refused, Reply, Session};
+use super::{Diagnostics, Reply, Session};
 use bnnc_base::dtype::DType;
 use bnnc_base::shape::Sizes;
 use bnnc_base::source::{Source, Span};

@@ -85,7 +85,7 @@ impl Session {
         &mut self,
         start: &Expr,
         reply: &mut Reply,
-    ) -> Result<(ModelId, HashMap<Arc<str>, usize>), Refused> {
+    ) -> Result<(ModelId, HashMap<Arc<str>, usize>), Diagnostics> {
         let named = start.as_name().filter(|name| self.is_infer(name));
         if let Some(name) = named {
             let infer = self.module.infers.iter().find(|infer| infer.name == *name);

@@ -238,7 +238,7 @@ pub fn reports(
                 false => PriorReport::of(site.support),
             },
         };
-        plan.sites().iter().map(report).collect::<Vec<_>>()
+        Ok(plan.sites().iter().map(report).collect::<Vec<_>>())
     };
     let reports: Vec<Vec<SiteReport>> = plans.iter().enumerate().map(of).collect::<Result<_, Fault>>()?;
     Ok(reports.concat())

@@ -214,7 +214,7 @@ impl<'a> Walk<'a> {
         let mut reached = dependents(function, names).into_iter();
         let called = reached.find_map(|value| {
             let op = function.op(value)?;
-            matches!(op.lower, Lower::Scalar(scalar) if CALLED.contains(&scalar)).then_some(op.name)
+            matches!(op.lower, Lower::Scalar(scalar) if scalar.is_called()).then_some(op.name)
         });
         Some(called.map_or(NoExactIntegral::Products, NoExactIntegral::Nonlinear))
     }
