@@ -98,3 +98,73 @@ fn a_curvature_without_the_residuals_is_not_reported_where_the_model_fits() {
         assert!(!output.stderr.contains("E0671"), "{}", output.stderr);
     }
 }
+
+/// The inputs and outputs of [`shared_scale`].
+fn pairs() -> Vec<(f64, f64)> {
+    let pair = |row: u32| {
+        let x = 0.1 * f64::from(row % 20) - 0.5;
+        (x, 1.0 + 0.7 * x + 0.7 * (f64::from(row * 37 % 60) / 30.0 - 1.0))
+    };
+    (0..60).map(pair).collect()
+}
+
+/// Returns a program in which `s` is a slope and the scale of the noise. The scale is the same in
+/// all rows.
+fn shared_scale(options: &str) -> Trial {
+    let rows: String = pairs().iter().map(|(x, y)| format!("{x},{y}\n")).collect();
+    let program = format!(
+        "data d = csv(\"d.csv\") {{ target = y }}
+model M(x: real) -> y: real {{
+  a ~ Normal(0, 1000)
+  s: positive ~ Exponential(10000)
+  y ~ Normal(a + s * x, s)
+}}
+posterior Q of M {{ a, s ~ FullRankNormal() }}
+infer fit = laplace(M, d) {{ {options} }}
+"
+    );
+    Trial::new()
+        .file("d.csv", format!("x,y\n{rows}"))
+        .program(&program)
+}
+
+/// With the inverse scale `u` and flat priors, the log posterior of `a` and `log s` is
+/// `(n - 1) log u - sum((u (y - a) - x)^2) / 2`, with the Jacobian of `log s`. Maximised over `a`,
+/// it depends on the centred `x` and `y` only, and its maximum solves a quadratic equation. There,
+/// its negative second derivative is `[n u^2, u sum x; u sum x, sum w^2 + n - 1]` with
+/// `w = u (y - a)`.
+#[test]
+fn a_parameter_of_an_argument_that_is_the_same_in_all_rows_gets_its_whole_curvature() {
+    let pairs = pairs();
+    let rows = pairs.len() as f64;
+    let (of_x, of_y): (f64, f64) = pairs
+        .iter()
+        .fold((0.0, 0.0), |sum, pair| (sum.0 + pair.0, sum.1 + pair.1));
+    let (mean_x, mean_y) = (of_x / rows, of_y / rows);
+    let sum = |term: &dyn Fn(f64, f64) -> f64| -> f64 {
+        pairs.iter().map(|(x, y)| term(x - mean_x, y - mean_y)).sum()
+    };
+    let (yy, xy) = (sum(&|_, y| y * y), sum(&|x, y| x * y));
+    let inverse = (xy + (xy * xy + 4.0 * (rows - 1.0) * yy).sqrt()) / (2.0 * yy);
+    let scale = inverse.recip();
+    let (of_a, across) = (rows * inverse.powi(2), inverse * of_x);
+    // At the maximum, the mean of `w` is the mean of `x`.
+    let of_log = inverse.powi(2) * yy + rows * mean_x * mean_x + rows - 1.0;
+    let determinant = of_a * of_log - across * across;
+    let (sd_of_a, sd_of_log) = ((of_log / determinant).sqrt(), (of_a / determinant).sqrt());
+    // The Gaussian of `log s` is a log-normal distribution of `s`.
+    let spread = sd_of_log.powi(2);
+    let sd_of_s = scale * (0.5 * spread).exp() * (spread.exp() - 1.0).sqrt();
+    // The rows follow the model, so the residuals nearly cancel under `ggn`.
+    for (options, error) in [("curvature = hessian, precision = f64", 0.02), ("", 0.25)] {
+        let result = shared_scale(options).result(&[]);
+        let parameters = &result["infer"]["fit"]["parameters"];
+        let close = |name: &str, part: &str, expected: f64, error: f64| {
+            let found = parameters[name][part].as_f64().expect("a number");
+            assert!((found / expected - 1.0).abs() < error, "{expected}\n{parameters}");
+        };
+        close("a", "mean", mean_y - scale * mean_x, 0.01);
+        close("a", "sd", sd_of_a, error);
+        close("s", "sd", sd_of_s, error);
+    }
+}

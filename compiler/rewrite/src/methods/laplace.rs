@@ -1,9 +1,9 @@
 //! `approximation`: the functions of the weights that a Laplace approximation needs.
 //!
 //! The outputs `f` are some arguments of the observed distributions: those that depend on the row
-//! and on at least one moving site (a site that is not fixed). If no such argument depends on the
-//! row, `f` consists of all arguments that depend on a moving site. Each of these arguments is
-//! transformed onto the reals by the bijection of its support. All arguments are then concatenated
+//! and on at least one moving site (a site that is not fixed), and those that share a moving site
+//! with an argument in `f`. If no argument depends on the row, `f` consists of all arguments that
+//! depend on a moving site. Each of these arguments is transformed onto the reals by the bijection of its support. All arguments are then concatenated
 //! into one vector. The weights are the sites that affect `f`. All other sites keep their values at
 //! the maximum.
 

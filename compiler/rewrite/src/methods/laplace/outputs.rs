@@ -220,20 +220,38 @@ fn arguments(densities: &Densities, model: &Model, plans: &[SitePlan<'_>]) -> Fu
     rule::remove_dead(&unroll::expand_loops(&builder.finish(results)))
 }
 
-/// Returns the names of the arguments that are part of `f`.
+/// Returns the names of the arguments that are part of `f`, in their order: the arguments that depend
+/// on the row and on a moving site, and every other argument that shares a moving site with one of
+/// these. The curvature through such a shared site would be incomplete without the other argument.
+/// If no argument depends on the row, all arguments that depend on a moving site are part of `f`.
 fn chosen(arguments: &Function, model: &Model, plans: &[SitePlan<'_>]) -> Vec<Arc<str>> {
     let moved = moved(plans);
-    let is_moved = |name: &&Arc<str>| dependences(arguments, name).iter().any(|on| moved.contains(on));
-    let of_row = |name: &&Arc<str>| {
+    let of_row = |on: &[Arc<str>]| {
         let mut inputs = model.inputs.iter().chain(&model.outputs);
-        let depends = dependences(arguments, name);
-        inputs.any(|input| depends.contains(&input.name))
+        inputs.any(|input| on.contains(&input.name))
     };
-    let names: Vec<&Arc<str>> = arguments.results.iter().map(|(name, _)| name).collect();
-    let all: Vec<&Arc<str>> = names.into_iter().filter(is_moved).collect();
-    let rows: Vec<&Arc<str>> = all.iter().copied().filter(of_row).collect();
-    let chosen = if rows.is_empty() { all } else { rows };
-    chosen.into_iter().cloned().collect()
+    let with_dependences = |(name, _): &(Arc<str>, Value)| (name.clone(), dependences(arguments, name));
+    let all = arguments.results.iter().map(with_dependences);
+    let all = all.filter(|(_, on)| on.iter().any(|on| moved.contains(on)));
+    let (mut chosen, mut rest): (Vec<_>, Vec<_>) = all.partition(|(_, on)| of_row(on));
+    if chosen.is_empty() {
+        return rest.into_iter().map(|(name, _)| name).collect();
+    }
+    // An argument that joins can bring further sites with it.
+    loop {
+        let is_shared =
+            |on: &Arc<str>| moved.contains(on) && chosen.iter().any(|(_, of_chosen)| of_chosen.contains(on));
+        let (shared, apart): (Vec<_>, Vec<_>) =
+            rest.into_iter().partition(|(_, on)| on.iter().any(is_shared));
+        if shared.is_empty() {
+            break;
+        }
+        chosen.extend(shared);
+        rest = apart;
+    }
+    let is_chosen = |name: &Arc<str>| chosen.iter().any(|(found, _)| found == name);
+    let names = arguments.results.iter().map(|(name, _)| name);
+    names.filter(|name| is_chosen(name)).cloned().collect()
 }
 
 fn piece(
