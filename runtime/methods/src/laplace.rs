@@ -38,7 +38,7 @@ use bnnc_abi::manifest::{InferenceBlock, Length};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_core::context::{Context, Stop};
 use bnnc_core::diagnostics::bound::skewed_at_bound;
-use bnnc_core::diagnostics::{narrow_parameter, no_rows};
+use bnnc_core::diagnostics::{misjudged_parameter, no_rows};
 use bnnc_core::feed::examples;
 use bnnc_core::states::StateValues;
 use bnnc_data::Dataset;
@@ -197,10 +197,10 @@ fn warnings(infer: &InferenceBlock, laplace: &Laplace, members: &[Gaussian]) -> 
             .rise
             .is_none_or(|rise| rise <= RISE * member.facts.weights as f64)
     };
-    let narrow = members.iter().filter(is_maximum).filter_map(|member| {
-        let found = member.facts.narrow.as_ref()?;
+    let misjudged = members.iter().filter(is_maximum).filter_map(|member| {
+        let found = member.facts.misjudged.as_ref()?;
         let parameter = (&*found.name, found.curvature);
-        Some(narrow_parameter(&infer.name, parameter, &laplace.options))
+        Some(misjudged_parameter(&infer.name, parameter, &laplace.options))
     });
     let piled_up = members.iter().filter_map(|member| {
         let found = member.facts.piled_up.as_ref()?;
@@ -215,7 +215,7 @@ fn warnings(infer: &InferenceBlock, laplace: &Laplace, members: &[Gaussian]) -> 
     let far = far.filter(|_| checks_centre);
     let of_factors = ends.take(1).chain(unsettled).chain(averaged);
     far.chain(of_factors)
-        .chain(narrow.take(1))
+        .chain(misjudged.take(1))
         .chain(piled_up.take(1))
         .collect()
 }

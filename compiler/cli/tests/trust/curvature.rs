@@ -99,6 +99,67 @@ fn a_curvature_without_the_residuals_is_not_reported_where_the_model_fits() {
     }
 }
 
+/// Returns a program whose outputs fall with `x`, while the slope `b * b` of its model cannot be
+/// negative. The maximum of the posterior has `b` at 0, where the outputs do not depend on `b` to
+/// first order.
+fn square(options: &str) -> Trial {
+    let rows: String = inputs().iter().map(|x| format!("{x},{}\n", -x)).collect();
+    let program = format!(
+        "data d = csv(\"d.csv\") {{ target = y }}
+model M(x: real) -> y: real {{
+  a ~ Normal(0, 3)
+  b ~ Normal(0, 3)
+  y ~ Normal(a + b * b * x, {NOISE})
+}}
+infer fit = laplace(M, d) {{ {options} }}
+"
+    );
+    Trial::new()
+        .file("d.csv", format!("x,y\n{rows}"))
+        .program(&program)
+}
+
+/// Returns the inputs of [`square`], with the mean 0.
+fn inputs() -> Vec<f64> {
+    (0..20).map(|row| 0.2 * (f64::from(row) - 9.5)).collect()
+}
+
+/// Without the second derivatives of the outputs, only the prior remains along `b`. The residuals
+/// `-x` at `b = 0` add `2 sum(x^2) / noise^2` to the curvature.
+#[test]
+fn a_curvature_without_the_residuals_is_reported_where_it_makes_a_deviation_too_large() {
+    let squares: f64 = inputs().iter().map(|x| x * x).sum();
+    let prior: f64 = 3.0_f64.powi(-2);
+    let whole = (prior + 2.0 * squares / NOISE.powi(2)).sqrt().recip();
+    let wide = prior.sqrt().recip();
+    for options in ["", "precision = f64", "structure = kronecker"] {
+        let trial = square(options);
+        let output = trial.bnnc("run", &[]);
+        output.assert_warning("E0671", &["`b` in `fit` is too large", "`curvature = "]);
+        let factor = output.stderr.split("too large: it is ").nth(1);
+        let factor: f64 = factor
+            .and_then(|rest| rest.split(' ').next()?.parse().ok())
+            .expect("the warning contains the factor");
+        // The factor has two digits.
+        assert!(
+            (factor * whole / wide - 1.0).abs() < 0.06,
+            "{factor} {wide} {whole}"
+        );
+        let sd = trial.result(&[])["infer"]["fit"]["parameters"]["b"]["sd"]
+            .as_f64()
+            .expect("a number");
+        assert!((sd / wide - 1.0).abs() < 0.02, "{sd} {wide}");
+    }
+    let trial = square("curvature = hessian");
+    let output = trial.bnnc("run", &[]);
+    output.assert_sound();
+    assert!(!output.stderr.contains("E0671"), "{}", output.stderr);
+    let sd = trial.result(&[])["infer"]["fit"]["parameters"]["b"]["sd"]
+        .as_f64()
+        .expect("a number");
+    assert!((sd / whole - 1.0).abs() < 0.02, "{sd} {whole}");
+}
+
 /// The inputs and outputs of [`shared_scale`].
 fn pairs() -> Vec<(f64, f64)> {
     let pair = |row: u32| {

@@ -9,19 +9,21 @@ use bnnc_base::codes;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::number::rounded;
 
-codes! {
-    pub(super) NARROW_PARAMETER = "E0671", "a standard deviation that the curvature makes too small":
-        "`curvature = ggn` and `fisher` leave out one term: the second derivatives of the model's outputs with respect \
-         to the parameters, weighted by the residuals. If the model fits the data, the residuals cancel, and the term \
-         is small. If the model does not fit, for example because the prior keeps the parameters away from the values \
-         that would fit, the term may be a large part of the curvature. bnnc compares gradients on both sides of the \
-         maximum, along each of the first 32 parameters that the model declares itself. The warning appears if the \
-         whole second derivative would make a standard deviation more than 1.25 times as large; the number in the \
-         message is a lower bound.\n\n\
-         Wrong: `k ~ Normal(0, 0.1)`, `y ~ Normal(exp(k * x), 0.5)` and `laplace(M, d)` where the data have a `k` of \
-         2.\n\n\
-         Right: `laplace(M, d) { curvature = hessian }`, a prior that does not contradict the data, or `nuts`.";
-}
+pub(super) static MISJUDGED_PARAMETER: Code = Code {
+    id: "E0671",
+    title: "a standard deviation that the curvature makes too small or too large",
+    explain: "`curvature = ggn` and `fisher` leave out one term: the second derivatives of the model's outputs with respect \
+              to the parameters, weighted by the residuals. If the model fits the data, the residuals cancel, and the term \
+              is small. If the model does not fit, for example because the prior keeps the parameters away from the values \
+              that would fit, or because the model cannot produce the pattern in the data, the term may be a large part of the \
+              curvature. bnnc compares gradients on both sides of the maximum, along each of the first 32 parameters that the \
+              model declares itself. The warning appears if the whole second derivative would make a standard deviation \
+              more than 1.25 times as large, or if it is more than 1.25 times as large as with the whole second derivative. If \
+              the standard deviation is too small, the number in the message is a lower bound.\n\n\
+              Wrong: `k ~ Normal(0, 0.1)`, `y ~ Normal(exp(k * x), 0.5)` and `laplace(M, d)` where the data have a `k` of \
+              2.\n\n\
+              Right: `laplace(M, d) { curvature = hessian }`, a prior that does not contradict the data, or `nuts`.",
+};
 
 /// Returns whether the outputs are classes and the predictions do not use the Laplace bridge.
 fn lacks_bridge(laplace: &Laplace) -> bool {
@@ -62,10 +64,12 @@ pub fn average(laplace: &Laplace) -> String {
     )
 }
 
-/// A warning: the Gaussian has too small a standard deviation for a parameter. `curvature` is a
-/// ratio of second derivatives along a direction that moves the parameter. The actual second
-/// derivative is divided by the one that the Gaussian has along this direction.
-pub fn narrow_parameter(
+/// A warning: the Gaussian has too small or too large a standard deviation for a parameter.
+/// `curvature` is a ratio of second derivatives along a direction that moves the parameter. The
+/// actual second derivative is divided by the one that the Gaussian has along this direction. Above
+/// 1, `curvature` is the variance of the Gaussian divided by the variance that the whole second
+/// derivative gives.
+pub fn misjudged_parameter(
     infer: &str,
     (parameter, curvature): (&str, f64),
     options: &GaussianOptions,
@@ -77,23 +81,29 @@ pub fn narrow_parameter(
     let note = format!(
         "`curvature = {kind}` leaves out a part of the second derivative; this part is large if the model does not fit the data, for instance because the prior contradicts the data"
     );
-    if curvature <= 0.0 {
-        let text = format!(
-            "the standard deviation of `{parameter}` in `{infer}` is meaningless: at the maximum, the log posterior is not concave in a direction that moves `{parameter}`"
-        );
-        return warning(&NARROW_PARAMETER, text)
-            .note(note)
-            .help("use `nuts`, or a prior that does not contradict the data");
-    }
-    let text = format!(
-        "the standard deviation of `{parameter}` in `{infer}` is too small: with the whole second derivative it would be at least {} times as large, if it exists",
-        rounded(curvature.sqrt().recip(), 2)
-    );
     let hessian = match options.structure {
         Structure::Full | Structure::Diagonal => "use `curvature = hessian`, or `nuts`",
         Structure::Kronecker | Structure::LowRank(_) | Structure::Functional(_) => {
             "use `structure = full, curvature = hessian`, or `nuts`"
         }
     };
-    warning(&NARROW_PARAMETER, text).note(note).help(hessian)
+    if curvature <= 0.0 {
+        let text = format!(
+            "the standard deviation of `{parameter}` in `{infer}` is meaningless: at the maximum, the log posterior is not concave in a direction that moves `{parameter}`"
+        );
+        return warning(&MISJUDGED_PARAMETER, text)
+            .note(note)
+            .help("use `nuts`, or a prior that does not contradict the data");
+    }
+    let text = match curvature > 1.0 {
+        true => format!(
+            "the standard deviation of `{parameter}` in `{infer}` is too large: it is {} times as large as with the whole second derivative",
+            rounded(curvature.sqrt(), 2)
+        ),
+        false => format!(
+            "the standard deviation of `{parameter}` in `{infer}` is too small: with the whole second derivative it would be at least {} times as large, if it exists",
+            rounded(curvature.sqrt().recip(), 2)
+        ),
+    };
+    warning(&MISJUDGED_PARAMETER, text).note(note).help(hessian)
 }

@@ -98,10 +98,11 @@ pub struct GaussianFacts {
     /// True if the prior precision varies within a block that has the Kronecker structure. The
     /// precision of the block then uses the mean prior precision in the eigenbasis of the block.
     pub prior_averaged: bool,
-    /// The parameter whose standard deviation is too small by the largest factor. The standard
-    /// deviation is too small because the curvature omits a part of the second derivative.
+    /// The parameter whose standard deviation is too small by the largest factor, or, if all are
+    /// large enough, too large by the largest factor. The standard deviation is wrong because the
+    /// curvature omits a part of the second derivative.
     #[serde(default)]
-    pub narrow: Option<NarrowParameter>,
+    pub misjudged: Option<MisjudgedParameter>,
     /// A parameter whose posterior is nearly exponential at an end of its support, if such a
     /// parameter exists. If there are several such parameters, it is the parameter with the worst
     /// Gaussian approximation.
@@ -109,13 +110,14 @@ pub struct GaussianFacts {
     pub piled_up: Option<ParameterAtEnd>,
 }
 
-/// A parameter whose Gaussian is narrower than the posterior.
+/// A parameter whose Gaussian is much narrower or much wider than the posterior.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct NarrowParameter {
+pub struct MisjudgedParameter {
     /// The name of the parameter.
     pub name: String,
-    /// The negative second derivative of the log posterior along the parameter, as a fraction of
-    /// the value under the Gaussian.
+    /// The negative second derivative of the log posterior along the parameter, divided by the
+    /// value under the Gaussian. Above 1, the ratio of the variance under the Gaussian to the
+    /// variance under the complete second derivative.
     pub curvature: f64,
 }
 

@@ -105,13 +105,13 @@ impl TuningProblem<'_> {
             .map_err(|failure| self.failure(failure))?;
         facts.weights = weights.len();
         let factors_of_prior: Vec<f64> = weights.iter().map(|factor| factor * facts.prior_scale).collect();
-        facts.narrow = CheckedGaussian {
+        facts.misjudged = CheckedGaussian {
             evaluation: self.evaluation,
             index: self.index.as_deref(),
             posterior: &posterior,
             factors: &factors_of_prior,
         }
-        .narrowest()?;
+        .furthest()?;
         facts.rise_of_own =
             gradient.and_then(|gradient| self.rise_of_own(gradient, &weights, &posterior, &facts));
         facts.prior_precision = self.named(&factors);
