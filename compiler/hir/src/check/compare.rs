@@ -2,9 +2,9 @@
 
 use super::options::number;
 use super::session::CheckSession;
-use crate::diagnostics::infer as report;
+use crate::diagnostics::{infer as report, names as report_names};
 use crate::tree::{CompareItem, InferId};
-use bnnc_abi::metrics::{self, Basis, ComparedMetric, MetricDef};
+use bnnc_abi::metrics::{self, ComparedMetric, MetricDef};
 use bnnc_base::source::Span;
 use bnnc_grammar::ast;
 use std::sync::Arc;
@@ -56,13 +56,12 @@ fn metric(session: &mut CheckSession<'_>, infers: &[InferId], written: &ast::Exp
         _ => return session.wrong_value(written.span, "by", "names of metrics"),
     };
     if let Some(output) = output
-        && !infers
+        && let Some(outputs) = outputs(session, infers)
+        && !outputs
             .iter()
-            .any(|infer| is_one_of_several(session, *infer, output))
+            .any(|(name, is_one_of_several)| name == output && *is_one_of_several)
     {
-        let expected =
-            format!("an output of a model with several outputs, but the model has only `{output}`");
-        return session.wrong_value(written.span, "by", &expected);
+        return not_an_output(session, written.span, output, &outputs);
     }
     let metric = measured(session, written.span, name, args)?;
     if output.is_some() && metric.basis.is_joint() {
@@ -76,13 +75,45 @@ fn metric(session: &mut CheckSession<'_>, infers: &[InferId], written: &ast::Exp
     })
 }
 
-/// Returns whether the model of an inference block has several outputs, and one of them has the
-/// given name.
-fn is_one_of_several(session: &CheckSession<'_>, infer: InferId, output: &str) -> bool {
-    let module = &session.module;
-    let model = module.model_of(module.infers[infer].target);
-    let outputs = &module.models[model].outputs;
-    outputs.len() > 1 && outputs.iter().any(|found| *found.param.name == *output)
+/// Returns the names of the outputs of all compared models, each with whether its model has several outputs. Returns `None` if a model is not
+/// known, because its inference block has an error.
+fn outputs(session: &CheckSession<'_>, infers: &[InferId]) -> Option<Vec<(Arc<str>, bool)>> {
+    let mut names: Vec<(Arc<str>, bool)> = Vec::new();
+    for infer in infers {
+        let model = session.models.get(&Def::Infer(*infer))?;
+        let outputs = &session.module.models[*model].outputs;
+        let several = outputs.len() > 1;
+        names.extend(outputs.iter().map(|output| (output.param.name.clone(), several)));
+    }
+    (!names.is_empty()).then_some(names)
+}
+
+/// Reports a metric of an output that no compared model has beside other outputs.
+fn not_an_output<T>(
+    session: &mut CheckSession<'_>,
+    span: Span,
+    output: &str,
+    outputs: &[(Arc<str>, bool)],
+) -> Option<T> {
+    let mut several: Vec<String> = Vec::new();
+    for (name, _) in outputs.iter().filter(|(_, is_one_of_several)| *is_one_of_several) {
+        let quoted = format!("`{name}`");
+        if !several.contains(&quoted) {
+            several.push(quoted);
+        }
+    }
+    let is_known = outputs.iter().any(|(name, _)| **name == *output);
+    let expected = match (several.is_empty(), is_known) {
+        (false, _) => format!(
+            "a metric of an output ({}), but found `{output}`",
+            several.join(", ")
+        ),
+        (true, true) => {
+            format!("a metric without the name of an output, because `{output}` is the only output")
+        }
+        (true, false) => format!("a metric without the name of an output; `{output}` is not an output"),
+    };
+    wrong(session, span, "by", &expected)
 }
 
 /// Looks up the metric with this name and these arguments.

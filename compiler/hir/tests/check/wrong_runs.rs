@@ -378,7 +378,49 @@ model M(x: real) -> y: real, z: bool {
 
 infer a = map(M, d)
 
-compare a by z.accuracy, w.rmse"# => r#"E0258 11:26 `by` must be an output of a model with several outputs, but the model has only `w`"#;
+compare a by z.accuracy, w.rmse"# => r#"E0258 11:26 `by` must be a metric of an output (`y`, `z`), but found `w`"#;
+
+    a_metric_of_the_only_output: r#"data d = csv("d.csv")
+
+model M(x: real) -> y: real {
+  w ~ Normal(0, 1)
+  y ~ Normal(w * x, 1)
+}
+
+infer a = map(M, d)
+
+compare a by y.rmse, w.rmse"# => r#"E0258 10:14 `by` must be a metric without the name of an output, because `y` is the only output
+E0258 10:22 `by` must be a metric without the name of an output; `w` is not an output"#;
+
+    a_metric_of_an_output_under_a_misspelt_method: r#"data d = csv("d.csv")
+
+model M(x: real) -> y: real, z: real {
+  w ~ Normal(0, 1)
+  y ~ Normal(w * x, 1)
+  z ~ Normal(w, 1)
+}
+
+infer a = mapp(M, d)
+
+compare a by y.rmse"# => r#"E0254 9:11 unknown method `mapp` | help: did you mean `map`?"#;
+
+    a_metric_of_an_output_of_an_unknown_model: r#"data d = csv("d.csv")
+
+infer a = map(M, d)
+
+compare a by y.rmse"# => r#"E0202 3:15 unknown name `M` | not declared here"#;
+
+    a_metric_of_an_output_of_an_unknown_inference: r#"data d = csv("d.csv")
+
+model M(x: real) -> y: real, z: real {
+  w ~ Normal(0, 1)
+  y ~ Normal(w * x, 1)
+  z ~ Normal(w, 1)
+}
+
+infer a = map(M, d)
+
+compare f by y.rmse"# => r#"E0202 11:9 unknown name `f` | not declared here"#;
 
     the_time_of_an_output: r#"data d = csv("d.csv")
 
