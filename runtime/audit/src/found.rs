@@ -4,17 +4,14 @@
 //! larger than random variation could cause.
 
 use crate::diagnostics::results as codes;
-use crate::variation::Variation;
 use bnnc_abi::manifest::{InferenceBlock, Output, OutputKind};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::support::Support;
-use bnnc_core::context::{Context, Stop};
 use bnnc_core::diagnostics::bound;
 use bnnc_core::diagnostics::{Unpredicted, unpredicted_output};
+use bnnc_data::Rows;
 use bnnc_data::write::ResultColumn;
-use bnnc_data::{Dataset, Rows};
 use bnnc_inference::outcome::InferenceOutcome;
-use bnnc_inference::posterior::Posterior;
 use bnnc_inference::summary::SiteSummary;
 use std::collections::BTreeMap;
 
@@ -27,10 +24,6 @@ const MANY: usize = 50;
 
 /// Classes count as imbalanced if at least this fraction of the rows belongs to the most frequent class.
 const IMBALANCED: f64 = 0.8;
-
-/// The check multiplies the parameters with flat priors by constants. The check is skipped if all of these parameters are at most this large
-/// in absolute value. Scaling would hardly change them.
-const MOVED: f64 = 0.1;
 
 /// Returns the warnings about the result of an inference block on the last split. `is_converged` is false if the training is known to have ended too
 /// early.
@@ -224,44 +217,6 @@ fn piled_up((mean, sd): (f64, f64), (low, high): (f64, f64), is_coefficient: boo
         .into_iter()
         .filter(|end| end.is_finite() && (is_coefficient || is_chosen(*end)) && is_narrow)
         .find(is_near)
-}
-
-/// Multiplies all parameters with flat priors by ten and by a hundred. Returns a warning if the likelihood of a point estimate does not decrease. The
-/// posterior then does not have a maximum, and its integral is infinite.
-///
-/// # Errors
-/// Fails if there is too little memory, or if the user interrupts the run.
-pub fn unbounded(
-    infer: &InferenceBlock,
-    found: &dyn Posterior,
-    dataset: &Dataset,
-    context: &Context,
-) -> Result<Option<Diagnostic>, Stop> {
-    if !found.is_maximum() || found.is_interrupted() {
-        return Ok(None);
-    }
-    let flat = infer.reports.iter().filter(|report| {
-        report.prior.is_improper && report.prior.support == Support::Real && !report.is_fixed
-    });
-    let (names, states): (Vec<&str>, Vec<String>) =
-        flat.map(|report| (&*report.name, report.location())).unzip();
-    let point = found.point();
-    let values = states.iter().filter_map(|state| point.get(state)).flatten();
-    if !values.map(|value| value.abs()).any(|value| value > MOVED) {
-        return Ok(None);
-    }
-    let mut variation = Variation::new(infer, found, dataset, context)?;
-    let mut likelihood = |factor: f64| {
-        variation.log_likelihood(|point| {
-            for state in &states {
-                let values = point.entry(state.clone()).or_default();
-                values.iter_mut().for_each(|value| *value *= factor);
-            }
-        })
-    };
-    let [near, far, farthest] = [likelihood(1.0)?, likelihood(10.0)?, likelihood(100.0)?];
-    let rises = far >= near && farthest >= far;
-    Ok(rises.then(|| codes::no_finite_maximum(&infer.name, &names)))
 }
 
 #[cfg(test)]

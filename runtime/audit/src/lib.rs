@@ -12,6 +12,7 @@ mod constant;
 mod copies;
 pub mod diagnostics;
 mod found;
+mod improper;
 mod inflation;
 mod leak;
 mod neighbours;
@@ -33,7 +34,8 @@ use bnnc_data::{Dataset, Rows};
 pub use centre::worse_than_centre;
 pub use collapse::collapsed;
 pub use constant::ignored_inputs;
-pub use found::{conflicts, unbounded};
+pub use found::conflicts;
+pub use improper::unbounded;
 pub use separation::separated;
 use std::collections::{BTreeSet, HashSet};
 

@@ -3,6 +3,7 @@
 use crate::diagnostics::results as codes;
 use crate::variation::Variation;
 use bnnc_abi::manifest::{InferenceBlock, SiteReport};
+use bnnc_abi::names::layer_of;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::shape::Sizes;
 use bnnc_base::support::Support;
@@ -16,8 +17,9 @@ use std::collections::HashSet;
 /// of the factors.
 const FACTORS: [f64; 4] = [3.0, 30.0, 300.0, 3000.0];
 
-/// A prior counts as too wide if the log density of all multiplied coefficients falls by less than this number of nats at the first factor.
-const FALL: f64 = 1.0;
+/// A prior counts as too wide if the log density of all multiplied coefficients falls by less than this number of nats at the first factor. A group of
+/// ten rows with one class reaches this limit with a prior `Normal(0, 30)`.
+const FALL: f64 = 0.25;
 
 /// If the likelihood rises by less than this number of nats above its value at the maximum, it cannot rise much further. If it rises by more, the
 /// priors bound the coefficients.
@@ -33,20 +35,21 @@ const STEP: f64 = 0.1;
 /// The coefficients are multiplied one by one only if there are at most this number of them.
 const SINGLE: usize = 64;
 
-/// A coefficient of a linear predictor, with a normal prior.
+/// An element of a parameter whose prior has a mean and a standard deviation.
 struct Element<'a> {
     site: &'a SiteReport,
     state: String,
     at: usize,
-    /// The decrease of the log prior at the first factor.
+    /// The decrease of the log prior at the first factor, if the prior were normal.
     fall: f64,
     /// The curvature of the negative log prior in the factor, at 1.
     curvature: f64,
 }
 
-/// Multiplies the coefficients of linear predictors with normal priors by large factors: all together, and one by one. Returns a warning if the
-/// likelihood of a point estimate always rises, and hardly anything else bounds the coefficients. The position of the maximum then depends only on
-/// the width of the prior. The posterior is many times wider than the curvature at the maximum suggests.
+/// Multiplies the coefficients of linear predictors, and other parameters that the model itself declares, by large factors: one by one, and all
+/// together. Only parameters whose prior has a known spread are multiplied. Returns a warning if the likelihood of a point estimate always rises,
+/// and hardly anything else bounds the coefficients. The position of the maximum then depends only on the width of the prior. The posterior is many
+/// times wider than the curvature at the maximum suggests.
 ///
 /// # Errors
 /// Fails if there is too little memory, or if the user interrupts the run.
@@ -61,30 +64,31 @@ pub fn separated(
     }
     let point = found.point();
     let all = elements(infer, point);
-    let mut directions: Vec<Vec<&Element<'_>>> = vec![all.iter().collect()];
-    if all.len() <= SINGLE {
-        directions.extend(all.iter().map(|element| vec![element]));
-    }
-    let is_free = |elements: &Vec<&Element<'_>>| {
+    let together: Vec<&Element<'_>> = all.iter().collect();
+    let singles: Vec<&Element<'_>> = all.iter().filter(|_| all.len() <= SINGLE).collect();
+    let is_free = |elements: &[&Element<'_>]| {
         let fall: f64 = elements.iter().map(|element| element.fall).sum();
         !elements.is_empty() && fall < FALL
     };
-    directions.retain(is_free);
-    if directions.is_empty() {
+    if !is_free(&together) && !singles.iter().any(|element| is_free(&[element])) {
         return Ok(None);
     }
     let mut variation = Variation::new(infer, found, dataset, context)?;
-    for elements in directions {
-        if is_separated(&mut variation, &elements)? {
-            let name = |element: &&Element<'_>| {
-                let shape = element.site.shape.resolve(&Sizes::default());
-                infer.names.element(&element.site.name, &shape, element.at)
-            };
-            let names: Vec<String> = elements.iter().map(name).collect();
-            return Ok(Some(codes::bounded_by_wide_priors(&infer.name, &names)));
+    let mut separated: Vec<&Element<'_>> = Vec::new();
+    for element in singles {
+        if is_free(&[element]) && is_separated(&mut variation, &[element])? {
+            separated.push(element);
         }
     }
-    Ok(None)
+    if separated.is_empty() && is_free(&together) && is_separated(&mut variation, &together)? {
+        separated = together;
+    }
+    let name = |element: &&Element<'_>| {
+        let shape = element.site.shape.resolve(&Sizes::default());
+        infer.names.element(&element.site.name, &shape, element.at)
+    };
+    let names: Vec<String> = separated.iter().map(name).collect();
+    Ok((!names.is_empty()).then(|| codes::bounded_by_wide_priors(&infer.name, &names)))
 }
 
 /// Returns whether the likelihood rises with every factor on the elements, comes close to its limit at the first one, and has a curvature at the
@@ -121,20 +125,21 @@ fn is_separated(variation: &mut Variation<'_>, elements: &[&Element<'_>]) -> Res
     Ok(curvature > CURVED * of_priors)
 }
 
-/// Returns the elements of the coefficients on the reals whose priors are known.
+/// Returns the elements of the parameters whose priors have a known spread.
 fn elements<'a>(infer: &'a InferenceBlock, point: &StateValues) -> Vec<Element<'a>> {
     let design = &infer.design;
     let predictors = design.sums.iter().filter(|sum| sum.is_predictor());
     let terms = predictors.flat_map(|sum| &sum.terms);
     let coefficients: HashSet<&String> = terms.map(|term| &design.coefficients[term.coefficient]).collect();
     let is_open = |site: &&SiteReport| {
-        coefficients.contains(&site.name) && site.prior.support == Support::Real && !site.is_fixed
+        let is_own = layer_of(&site.name).is_none();
+        (is_own || coefficients.contains(&site.name)) && site.prior.support == Support::Real && !site.is_fixed
     };
     let of_site = |site: &'a SiteReport| {
         let state = site.location();
         let values = point.get(&state).cloned().unwrap_or_default();
         let element = move |(at, value): (usize, f64)| {
-            let (mean, sd) = site.prior.normal(at)?;
+            let (mean, sd) = site.prior.moments(at)?;
             let square = |value: f64| 0.5 * ((value - mean) / sd).powi(2);
             Some(Element {
                 site,

@@ -10,6 +10,8 @@ use bnnc_inference::posterior::Posterior;
 /// The training rows, and a point estimate whose values can be changed.
 pub struct Variation<'a> {
     predictor: Predictor,
+    /// The number of rows.
+    rows: f64,
     point: &'a StateValues,
 }
 
@@ -26,6 +28,7 @@ impl<'a> Variation<'a> {
     ) -> Result<Variation<'a>, Stop> {
         Ok(Variation {
             predictor: Predictor::new(infer, &dataset.train, dataset, 1, context)?,
+            rows: dataset.train.count as f64,
             point: found.point(),
         })
     }
@@ -38,6 +41,6 @@ impl<'a> Variation<'a> {
         let mut changed = self.point.clone();
         change(&mut changed);
         self.predictor.set_parameters(&changed)?;
-        Ok(self.predictor.log_likelihood()?)
+        Ok(self.rows * self.predictor.log_likelihood()?)
     }
 }

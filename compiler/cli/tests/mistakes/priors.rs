@@ -11,6 +11,51 @@ fn separable() -> String {
     csv(&[("x", x), ("y", y)])
 }
 
+/// Returns a table of three groups. All rows of `a` are true, all rows of `b` are false, and the rows of `c` are mixed.
+fn groups_of_one_class() -> String {
+    let row = |row: usize| match row % 3 {
+        0 => "a,1\n".to_owned(),
+        1 => "b,0\n".to_owned(),
+        _ => format!("c,{}\n", row % 2),
+    };
+    std::iter::once("g,y\n".to_owned())
+        .chain((0..36).map(row))
+        .collect()
+}
+
+/// Returns a table of counts in two groups. All counts of the group 1 are zero.
+fn zeros_of_a_group() -> String {
+    let row = |row: usize| format!("{},{}\n", row % 2, if row % 2 == 1 { 0 } else { row / 2 % 5 });
+    std::iter::once("g,y\n".to_owned())
+        .chain((0..40).map(row))
+        .collect()
+}
+
+/// Returns a model with one probability per group, whose logits have the prior `prior`.
+fn logits(prior: &str, method: &str) -> String {
+    format!(
+        "data d = csv(\"d.csv\") {{ target = y }}
+        model M(g: index(J)) -> y: bool {{
+          al: real[J] ~ {prior}
+          y ~ Bernoulli(al[g])
+        }}
+        infer fit = {method}(M, d)"
+    )
+}
+
+/// Returns a model of counts with the priors `prior`.
+fn rates(prior: &str, method: &str) -> String {
+    format!(
+        "data d = csv(\"d.csv\") {{ target = y }}
+        model M(g: real) -> y: count {{
+          a ~ {prior}
+          b ~ {prior}
+          y ~ Poisson(a + b * g)
+        }}
+        infer fit = {method}(M, d)"
+    )
+}
+
 /// Returns a table of values with two narrow modes, at -3 and at 3.
 fn bumps() -> String {
     let e = normal(1, 60);
@@ -61,7 +106,48 @@ fn proper_priors_with_a_maximum_are_not_reported() {
     }
 }
 
+/// Narrow priors bound the logits of groups with only one class. Wide and flat priors do not matter if every group has both classes, or positive
+/// counts.
+#[test]
+fn groups_with_a_maximum_are_not_reported() {
+    let mixed = (0..36).map(|row| format!("{},{}\n", ["a", "b", "c"][row % 3], row / 3 % 2));
+    let mixed: String = std::iter::once("g,y\n".to_owned()).chain(mixed).collect();
+    let counts = (0..40).map(|row| format!("{},{}\n", row % 2, row / 2 % 5));
+    let counts: String = std::iter::once("g,y\n".to_owned()).chain(counts).collect();
+    for (table, program) in [
+        (groups_of_one_class(), logits("Normal(0, 2.5)", "map")),
+        (groups_of_one_class(), logits("StudentT(3, 0, 2.5)", "laplace")),
+        (mixed.clone(), logits("Normal(0, 1000)", "map")),
+        (mixed, logits("StudentT(3, 0, 1000)", "map")),
+        (zeros_of_a_group(), rates("Normal(0, 2.5)", "map")),
+        (counts.clone(), rates("Flat", "map")),
+        (counts, rates("Flat", "laplace")),
+    ] {
+        let (status, text) = Folder::of(&[("d.csv", table)], &program).bnnc(&["run", "program.bnn"]);
+        assert_eq!(status, Some(0), "{program}\n{text}");
+        assert!(!text.contains("E0646"), "{program}\n{text}");
+    }
+}
+
 mistakes! {
+    wide_priors_on_groups_of_one_class_under_laplace: ["E0646"], [("d.csv", groups_of_one_class())],
+        &logits("Normal(0, 1000)", "laplace");
+
+    wide_priors_on_groups_of_one_class_under_map: ["E0646"], [("d.csv", groups_of_one_class())],
+        &logits("Normal(0, 1000)", "map");
+
+    wide_heavy_tailed_priors_on_groups_of_one_class: ["E0646"], [("d.csv", groups_of_one_class())],
+        &logits("StudentT(3, 0, 1000)", "map");
+
+    flat_priors_on_groups_of_one_class: ["E0646"], [("d.csv", groups_of_one_class())],
+        &logits("Flat", "map");
+
+    flat_priors_on_a_group_without_counts: ["E0646"], [("d.csv", zeros_of_a_group())],
+        &rates("Flat", "map");
+
+    wide_priors_on_a_group_without_counts: ["E0646"], [("d.csv", zeros_of_a_group())],
+        &rates("Normal(0, 1000)", "map");
+
     flat_priors_on_separable_classes: ["E0521", "E0520"], [("d.csv", separable())], "
         data d = csv(\"d.csv\")
         model M(x: real) -> y: bool {
@@ -189,8 +275,8 @@ mistakes! {
     a_family_with_mass_outside_the_prior: ["E0302"], [("d.csv", line(40, 0.5))], "
         data d = csv(\"d.csv\")
         model M(x: real) -> y: real {
-          w: real ~ Uniform(0, 1)
-          y ~ Normal(w * x, 1)
+          w: real[2] ~ Uniform([0, 1], [1, 3])
+          y ~ Normal(w[0] * x + w[1], 1)
         }
         posterior Q of M { w ~ Normal(0, 0.1) }
         infer fit = vi(Q, d)";
