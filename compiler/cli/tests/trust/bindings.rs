@@ -837,6 +837,29 @@ infer fit = map(M, d) { steps = 4000, optimiser = Adam(0.1), precision = f64 }
     assert!(rmse < 0.02, "{result}");
 }
 
+/// If a column of text prevents a vector of all inputs, the error must name this column, also if a
+/// column of numbers has the name of the vector.
+#[test]
+fn text_beside_a_column_with_the_name_of_the_vector_is_named() {
+    let rows: String = (1..=12)
+        .map(|row| format!("a{},{row},{row}\n", row % 3))
+        .collect();
+    let run = |data: &str| {
+        Trial::new()
+            .file("d.csv", format!("g,x,y\n{rows}"))
+            .program(&format!("{data}\n{LINE}infer fit = map(M, d)\n"))
+            .bnnc("run", &[])
+    };
+    let found = run("data d = csv(\"d.csv\") { target = y }");
+    found.assert_error(
+        "E0291",
+        1,
+        &["text cannot be an element of a vector: `g`", "index(k)"],
+    );
+    assert_eq!(found.stderr.matches("error[").count(), 1, "{}", found.stderr);
+    run("data d = csv(\"d.csv\") { inputs = [x], target = y }").assert_sound();
+}
+
 /// If a numeric column contains text, the error must name the row with the text. The error must not
 /// describe the column as an array of another shape.
 #[test]

@@ -211,10 +211,14 @@ impl<'a> Binder<'a> {
         }
         let field = self.renamed(name).or_else(|| self.field_of(name));
         // A scalar column, or an entry computed from such a column, may have the same name as the array of all inputs (`x`). If the names
-        // are equal, the array takes precedence.
+        // are equal, the array takes precedence. If a column of text prevents the array, the column of the same name is not the cause.
         let is_numbers = |field: &Field| !matches!(field.kind, FieldKind::Levels(_));
-        let is_whole = |field: &Field| self.schema.inputs == 0 && is_numbers(field);
-        let is_meant = |field: &&Field| !sole || !field.shape.is_empty() || is_whole(field);
+        let is_target = |field: &Field| self.schema.target.as_deref() == Some(&*field.name);
+        let mut fields = self.schema.fields.iter();
+        let has_text = fields.any(|field| !is_numbers(field) && !is_target(field));
+        let is_alone = |field: &Field| self.schema.inputs == 0 && !(has_text && field.per_example);
+        let is_meant =
+            |field: &&Field| !sole || !field.shape.is_empty() || is_numbers(field) && is_alone(field);
         match field.filter(is_meant) {
             Some(field) => self.field(binding, field),
             None if sole && self.schema.inputs > 0 => self.all_inputs(binding),
