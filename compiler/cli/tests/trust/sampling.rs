@@ -280,3 +280,55 @@ fn a_raw_input_is_named_as_the_cause_of_chains_that_disagree() {
     let trial = trial.program(&FAR.replace("OPTIONS", ", standardise = [inputs]"));
     trial.bnnc("run", &[]).assert_silent();
 }
+
+/// Integrates a function over `(0.1, 0.8)` with the midpoint rule.
+fn integral(of: impl Fn(f64) -> f64) -> f64 {
+    let points = (0..10_000).map(|at| 0.1 + 0.7 * (f64::from(at) + 0.5) / 10_000.0);
+    points.map(of).sum::<f64>() * 0.7 / 10_000.0
+}
+
+/// A type may be wider than the interval of a uniform prior. The parameter then lies in the
+/// interval.
+#[test]
+fn a_declared_type_is_narrowed_to_the_interval_of_its_prior() {
+    let values: Vec<f64> = (0..16).map(|row| 0.08 * (f64::from(row) - 7.5)).collect();
+    let table: String = values.iter().map(|value| format!("{value}\n")).collect();
+    let (rows, squares) = (16.0, values.iter().map(|value| value * value).sum::<f64>());
+    let density = |s: f64| (-rows * s.ln() - 0.5 * squares / (s * s)).exp();
+    let whole = integral(density);
+    let mean = integral(|s| s * density(s)) / whole;
+    let variance = integral(|s| (s - mean).powi(2) * density(s)) / whole;
+    let maximum = (squares / rows).sqrt();
+    let program = |infer: &str| {
+        let program = format!(
+            "data d = csv(\"d.csv\")
+model M() -> y: real {{
+  s: positive ~ Uniform(0.1, 0.8)
+  y ~ Normal(0, s)
+}}
+infer fit = {infer}
+"
+        );
+        Trial::new()
+            .file("d.csv", format!("y\n{table}"))
+            .program(&program)
+    };
+    let part = |trial: &Trial, part: &str| {
+        let result = trial.result(&[]);
+        let found = &result["infer"]["fit"]["parameters"]["s"][part];
+        found.as_f64().expect("a number")
+    };
+    let chains = program("nuts(M, d) { draws = 2000 }");
+    let output = chains.bnnc("run", &[]);
+    output.assert_sound();
+    assert!(!output.stderr.contains("E0520"), "{}", output.stderr);
+    let found = (part(&chains, "mean"), part(&chains, "sd"));
+    // The standard error of the mean is about a fiftieth of the standard deviation.
+    assert!((found.0 - mean).abs() < 0.1 * variance.sqrt(), "{found:?} {mean}");
+    assert!(
+        (found.1 / variance.sqrt() - 1.0).abs() < 0.1,
+        "{found:?} {variance}"
+    );
+    let point = program("map(M, d)");
+    assert!((part(&point, "mean") / maximum - 1.0).abs() < 0.01, "{maximum}");
+}
