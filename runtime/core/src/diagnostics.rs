@@ -11,6 +11,11 @@ mod size;
 use bnnc_abi::sampling::ChainOptions;
 use bnnc_base::diagnostic::{Code, Diagnostic, FaultyInput, Severity};
 use bnnc_base::number::rounded;
+pub use codes::TOO_LITTLE_MEMORY;
+use codes::{
+    ANOTHER_RUN, CANNOT_WRITE, CHECKPOINT_DAMAGED, FOLDER_IN_USE, NO_ROWS, NO_START, NO_START_FILE,
+    NOT_A_RUN, NOTHING_FOUND, NOTHING_TO_RESUME, TOO_MANY_FILES, TRAINING_DIVERGED, WHOLE_ARRAYS,
+};
 pub use curvature::{average, milder, misjudged_parameter};
 pub use export::no_stan_csv;
 pub use folder::{
@@ -21,31 +26,14 @@ pub use posterior::{no_joint, no_variances};
 pub use size::size;
 use std::path::Path;
 
-/// All codes of this crate, sorted.
-pub static CODES: &[&Code] = &[
-    &TRAINING_DIVERGED,
-    &TOO_LITTLE_MEMORY,
-    &CANNOT_WRITE,
-    &NOT_A_RUN,
-    &NO_ROWS,
-    &WHOLE_ARRAYS,
-    &NO_START,
-    &TOO_MANY_FILES,
-    &CHECKPOINT_DAMAGED,
-    &ANOTHER_RUN,
-    &FOLDER_IN_USE,
-    &NOTHING_TO_RESUME,
-    &folder::HOLDS_ANOTHER_RUN,
-    &folder::FOREIGN_FILES,
-    &folder::DAMAGED_PART,
-    &folder::OTHER_LIBRARY,
-    &folder::NO_PREDICTIONS,
-    &NO_START_FILE,
-    &posterior::NO_JOINT,
-    &NOTHING_FOUND,
-    &bound::AT_BOUND,
-    &export::NO_STAN_CSV,
-    &curvature::MISJUDGED_PARAMETER,
+/// The codes of this crate, one list for each module.
+pub static CODES: &[&[&Code]] = &[
+    bound::CODES,
+    codes::CODES,
+    curvature::CODES,
+    export::CODES,
+    folder::CODES,
+    posterior::CODES,
 ];
 
 /// Predictions for new rows cannot be made, because the inputs of the model are whole arrays and

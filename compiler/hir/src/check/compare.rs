@@ -1,10 +1,11 @@
 //! Checks `compare` items: the inference blocks and the metrics.
 
+use super::names::Def;
 use super::options::number;
 use super::session::CheckSession;
-use crate::diagnostics::{infer as report, names as report_names};
+use crate::diagnostics::infer as report;
 use crate::tree::{CompareItem, InferId};
-use bnnc_abi::metrics::{self, ComparedMetric, MetricDef};
+use bnnc_abi::metrics::{self, Basis, ComparedMetric, MetricDef};
 use bnnc_base::source::Span;
 use bnnc_grammar::ast;
 use std::sync::Arc;
@@ -113,7 +114,7 @@ fn not_an_output<T>(
         }
         (true, false) => format!("a metric without the name of an output; `{output}` is not an output"),
     };
-    wrong(session, span, "by", &expected)
+    session.wrong_value(span, "by", &expected)
 }
 
 /// Looks up the metric with this name and these arguments.

@@ -32,18 +32,15 @@ codes! {
          Right: `standardise = [inputs, target]` in the data item, or priors in the unit of the data, `sigma ~ \
          HalfNormal(10000)`.";
 
-pub(super) static NO_FINITE_MAXIMUM: Code = Code {
-    id: "E0646",
-    title: "a maximum that is missing or depends only on wide priors",
-    explain: "`map` and `laplace` look for the maximum of the posterior. If parameters have the prior `Flat`, and the likelihood does \
-              not fall when all of them, or one of their elements, are made ten and a hundred times as large, a maximum does not exist. The estimate is merely the \
-              point where the training stopped, and standard deviations are meaningless. With a very wide proper prior, a maximum exists, but \
-              its position depends only on the width of the prior. The posterior is then many times wider than the curvature at the maximum \
-              suggests. The usual reason is that the inputs separate the classes (complete or quasi-complete separation), that all rows of a group belong to one class, or that all counts of a group are zero.\n\n\
-              Wrong: `b ~ Flat` or `b ~ Normal(0, 1000)`, and `y ~ Bernoulli(b * x)` where `y` is true exactly if `x` is \
-              positive.\n\n\
-              Right: `b ~ Normal(0, 2.5)`.",
-};
+    pub(super) NO_FINITE_MAXIMUM = "E0646", "a maximum that is missing or depends only on wide priors":
+        "`map` and `laplace` look for the maximum of the posterior. If parameters have the prior `Flat`, and the likelihood does \
+         not fall when all of them, or one of their elements, are made ten and a hundred times as large, a maximum does not exist. The estimate is merely the \
+         point where the training stopped, and standard deviations are meaningless. With a very wide proper prior, a maximum exists, but \
+         its position depends only on the width of the prior. The posterior is then many times wider than the curvature at the maximum \
+         suggests. The usual reason is that the inputs separate the classes (complete or quasi-complete separation), that all rows of a group belong to one class, or that all counts of a group are zero.\n\n\
+         Wrong: `b ~ Flat` or `b ~ Normal(0, 1000)`, and `y ~ Bernoulli(b * x)` where `y` is true exactly if `x` is \
+         positive.\n\n\
+         Right: `b ~ Normal(0, 2.5)`.";
 
     pub(super) BIASED = "E0647", "predictions that are off on average":
         "The mean of the errors (observed minus predicted values) is larger than their scatter, and more than a tenth \
@@ -338,24 +335,6 @@ fn first_three(names: &[impl AsRef<str>]) -> String {
         count => format!("{listed} and {} more", count - 3),
     }
 }
-
-pub(super) static WORSE_THAN_CENTRE: Code = Code {
-    id: "E0653",
-    title: "an approximation that predicts worse than its centre",
-    explain: "The approximation gives the scored rows a lower log predictive density than its centre alone, by more than 0.05 per row and by \
-              more than four standard errors of the paired differences. (On training rows, a further half a nat per parameter is allowed, \
-              because even a correct posterior may lose this much there.) The Gaussian is wider than the posterior. With a wide prior and \
-              probabilities near 0 and 1, the curvature at the maximum is small. The linearised logits then have a large variance, so the \
-              probabilities are far too even. `link = bridge` matches a Dirichlet distribution to the logits of a `Categorical`. \
-              With this link, predictions suffer least, except if `structure = diagonal` ignores the correlations of the weights. Other \
-              likelihoods do not have such a link. For them, use `nuts` or `vi`, which average over the weights and do not need the \
-              curvature at a maximum. If validation rows choose a factor on the prior, this factor only narrows the Gaussian until only its \
-              centre is left.\n\n\
-              Wrong: `laplace(Net, images) { start = best, over = last_layer }` with an `nll` of 0.49 where `best` has \
-              0.19.\n\n\
-              Right: for classes, use `laplace(Net, images) { start = best, over = last_layer, link = bridge }`. For other likelihoods, use \
-              `nuts(Net, rows)`. You can also use `best` itself.",
-};
 
 /// Returns the warning that an approximation predicts worse than its centre. The two numbers are mean log predictive densities of the rows of this
 /// `kind`: first at the centre, then under the approximation.

@@ -9,21 +9,20 @@ use bnnc_base::codes;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::number::rounded;
 
-pub(super) static MISJUDGED_PARAMETER: Code = Code {
-    id: "E0671",
-    title: "a standard deviation that the curvature makes too small or too large",
-    explain: "`curvature = ggn` and `fisher` leave out one term: the second derivatives of the model's outputs with respect \
-              to the parameters, weighted by the residuals. If the model fits the data, the residuals cancel, and the term \
-              is small. If the model does not fit, for example because the prior keeps the parameters away from the values \
-              that would fit, or because the model cannot produce the pattern in the data, the term may be a large part of the \
-              curvature. bnnc compares gradients on both sides of the maximum, along each of the first 32 parameters that the \
-              model declares itself. The warning appears if the whole second derivative would make a standard deviation \
-              more than 1.25 times as large, or if it is more than 1.25 times as large as with the whole second derivative. If \
-              the standard deviation is too small, the number in the message is a lower bound.\n\n\
-              Wrong: `k ~ Normal(0, 0.1)`, `y ~ Normal(exp(k * x), 0.5)` and `laplace(M, d)` where the data have a `k` of \
-              2.\n\n\
-              Right: `laplace(M, d) { curvature = hessian }`, a prior that does not contradict the data, or `nuts`.",
-};
+codes! {
+    pub(super) MISJUDGED_PARAMETER = "E0671", "a standard deviation that the curvature makes too small or too large":
+        "`curvature = ggn` and `fisher` leave out one term: the second derivatives of the model's outputs with respect \
+         to the parameters, weighted by the residuals. If the model fits the data, the residuals cancel, and the term \
+         is small. If the model does not fit, for example because the prior keeps the parameters away from the values \
+         that would fit, or because the model cannot produce the pattern in the data, the term may be a large part of the \
+         curvature. bnnc compares gradients on both sides of the maximum, along each of the first 32 parameters that the \
+         model declares itself. The warning appears if the whole second derivative would make a standard deviation \
+         more than 1.25 times as large, or if it is more than 1.25 times as large as with the whole second derivative. If \
+         the standard deviation is too small, the number in the message is a lower bound.\n\n\
+         Wrong: `k ~ Normal(0, 0.1)`, `y ~ Normal(exp(k * x), 0.5)` and `laplace(M, d)` where the data have a `k` of \
+         2.\n\n\
+         Right: `laplace(M, d) { curvature = hessian }`, a prior that does not contradict the data, or `nuts`.";
+}
 
 /// Returns whether the outputs are classes and the predictions do not use the Laplace bridge.
 fn lacks_bridge(laplace: &Laplace) -> bool {
