@@ -19,14 +19,14 @@ pub struct SourceFile {
     pub items: Vec<Item>,
     /// The comments in source order, including `//!` and `///`. The formatter prints the comments again.
     pub comments: Vec<Comment>,
-    /// The names on lines with syntax errors. A later stage must not report these names as undeclared.
+    /// The names on lines with syntax errors. A later stage must not report them as undeclared.
     pub unread: Vec<Arc<str>>,
 }
 
 /// `// text`, `/// text`, `//! text`: a comment of one line.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Comment {
-    /// The text with its slashes, but without the end of the line and without trailing blanks.
+    /// The text, including the slashes, without trailing blanks and without the end of the line.
     pub text: Arc<str>,
     /// The position of the comment in the source.
     pub span: Span,
@@ -44,7 +44,7 @@ pub struct Item {
 }
 
 impl Item {
-    /// Returns the name of the item, or `None` for a kind of item without a name.
+    /// Returns the name of the item, or `None` if items of this kind do not have a name.
     pub fn name(&self) -> Option<&Ident> {
         match &self.kind {
             ItemKind::Use(_) | ItemKind::Compare(_) | ItemKind::Error => None,
@@ -86,7 +86,7 @@ pub enum ItemKind {
     Infer(InferDecl),
     /// `compare a, b by rmse`.
     Compare(CompareDecl),
-    /// Text that could not be parsed; a diagnostic gives the reason.
+    /// A text that could not be parsed. A diagnostic gives the reason.
     Error,
 }
 
@@ -112,7 +112,7 @@ pub struct FnDecl {
     pub body: Vec<Stmt>,
 }
 
-/// A layer. The parameters are set when the layer is constructed, the inputs at each call.
+/// A layer. Its parameters are given when it is constructed, its inputs at each call.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LayerDecl {
     /// The name of the layer.
@@ -134,7 +134,7 @@ pub struct DistDecl {
     pub name: Ident,
     /// The parameters of the distribution.
     pub params: Vec<Param>,
-    /// The type of the values. It is the support of the distribution.
+    /// The type of the values, which is the support of the distribution.
     pub on: TypeExpr,
     /// The definitions of the distribution.
     pub body: Vec<Definition>,
@@ -202,7 +202,7 @@ pub struct Setting {
 pub struct ModelDecl {
     /// The name of the model.
     pub name: Ident,
-    /// The shared inputs. They are in the first of two input lists. Empty if the program has only one list.
+    /// The shared inputs, from the first of two input lists. Empty if there is only one list.
     pub shared: Vec<Param>,
     /// The inputs of one example.
     pub inputs: Vec<Param>,
@@ -210,7 +210,7 @@ pub struct ModelDecl {
     pub outputs: Vec<Param>,
     /// The statements of the model.
     pub body: Vec<Stmt>,
-    /// True if the program has two input lists, even if the first list is empty.
+    /// True if the model has two input lists, even if the first one is empty.
     pub two_lists: bool,
 }
 
@@ -289,7 +289,7 @@ pub enum StmtKind {
     Assign {
         /// The left-hand sides. Only posteriors may have more than one.
         targets: Vec<Expr>,
-        /// The declared type; if there is a type, the target must be a single name.
+        /// The declared type. It requires that the target is a single name.
         ty: Option<TypeExpr>,
         /// The right-hand side.
         value: Expr,
@@ -298,7 +298,7 @@ pub enum StmtKind {
     Sample {
         /// The left-hand sides. Only posteriors may have more than one.
         targets: Vec<Expr>,
-        /// The declared type; if there is a type, the target must be a single name.
+        /// The declared type. It requires that the target is a single name.
         ty: Option<TypeExpr>,
         /// The distribution.
         dist: Expr,
@@ -311,14 +311,14 @@ pub enum StmtKind {
         name: Ident,
         /// The first value.
         from: Expr,
-        /// One past the last value.
+        /// The last value plus one.
         to: Expr,
         /// The repeated statements.
         body: Vec<Stmt>,
     },
     /// `return value`.
     Return(Expr),
-    /// Text that could not be parsed; a diagnostic gives the reason.
+    /// A text that could not be parsed. A diagnostic gives the reason.
     Error,
 }
 
@@ -332,7 +332,7 @@ pub struct Expr {
 }
 
 impl Expr {
-    /// Returns the expression inside all enclosing parentheses.
+    /// Returns the expression without any parentheses around it.
     pub fn without_parentheses(&self) -> &Expr {
         match &*self.kind {
             ExprKind::Paren(inner) => inner.without_parentheses(),
@@ -404,7 +404,7 @@ pub enum ExprKind {
     If(Expr, Expr, Expr),
     /// Parentheses, kept for the formatter.
     Paren(Expr),
-    /// Text that could not be parsed; a diagnostic gives the reason.
+    /// A text that could not be parsed. A diagnostic gives the reason.
     Error,
 }
 
@@ -417,7 +417,7 @@ pub struct Comprehension {
     pub name: Ident,
     /// The first value of the counter.
     pub from: Expr,
-    /// One past the last value.
+    /// The last value plus one.
     pub to: Expr,
 }
 
@@ -433,9 +433,9 @@ pub struct Arg {
 /// One index in the brackets after a value.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Index {
-    /// `x[i]`: removes the axis.
+    /// `x[i]`, which removes the axis.
     At(Expr),
-    /// `x[a..b]`: keeps the axis.
+    /// `x[a..b]`, which keeps the axis.
     Range(Expr, Expr),
 }
 

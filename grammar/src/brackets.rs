@@ -1,4 +1,4 @@
-//! Pairs the brackets before the parser runs. A missing bracket is then reported at the right place, and it invalidates at most its own line.
+//! Pairs the brackets before the parser runs. A missing bracket is then reported at the right place, and invalidates at most its own line.
 
 use crate::diagnostics;
 use crate::lexer;
@@ -6,15 +6,15 @@ use crate::token::{Spanned, Token};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::source::{Source, Span};
 
-/// Tokens whose brackets all have partners.
+/// Tokens in which every bracket has a partner.
 #[derive(Default)]
 pub struct Paired<'s> {
     /// The tokens. Missing brackets are inserted with empty spans, and stray brackets are removed.
     pub tokens: Vec<Spanned<'s>>,
     /// One diagnostic for each missing or stray bracket.
     pub diagnostics: Vec<Diagnostic>,
-    /// Byte ranges that contain a `(` or `[` that was not closed. Parser errors inside these ranges are consequences of the missing bracket, so
-    /// they are not reported.
+    /// Byte ranges that contain a `(` or `[` that was not closed. Parser errors inside these ranges are caused by the missing bracket, so they
+    /// are not reported.
     pub suspect: Vec<(usize, usize)>,
     /// Byte positions of the stray brackets.
     pub strays: Vec<usize>,
@@ -23,7 +23,7 @@ pub struct Paired<'s> {
 struct Pairing<'s, 'a> {
     source: &'a Source,
     tokens: &'a [Spanned<'s>],
-    /// The indices of the tokens that are brackets and still open.
+    /// The indices of the brackets that are still open.
     open: Vec<usize>,
     paired: Paired<'s>,
 }
@@ -72,7 +72,7 @@ impl Pairing<'_, '_> {
         self.paired.tokens.push(self.tokens[at]);
     }
 
-    /// Closes the brackets that are open between a closing bracket and its partner. Returns false if the closing bracket does not have a
+    /// Closes the open brackets between a closing bracket and its partner. Returns false if the closing bracket does not have a
     /// partner.
     fn reach(&mut self, at: usize) -> bool {
         let closer = self.tokens[at].1;
@@ -117,8 +117,8 @@ impl Pairing<'_, '_> {
             .is_some_and(|open| self.tokens[*open].1 != Token::OpenBrace)
     }
 
-    /// Returns whether a statement seems to begin here inside a list. Suppose that two values are adjacent and the second value is the first token of
-    /// its line. A statement is assumed to begin there if this line is not indented more than the line that opened the list.
+    /// Returns whether a statement seems to begin here inside a list. This is assumed if two values are adjacent, the second one begins a line, and
+    /// this line is not indented more than the line that opened the list.
     fn is_dedented(&self, at: usize) -> bool {
         let (start, token, _) = self.tokens[at];
         let begins = token.is_name() || token == Token::Return;

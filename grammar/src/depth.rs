@@ -1,4 +1,4 @@
-//! Limits the depth of the syntax tree before the tree is built, because later stages walk it recursively.
+//! Limits the depth of the syntax tree before it is built, because later stages walk it recursively.
 
 use crate::diagnostics;
 use crate::token::{Spanned, Token};
@@ -7,7 +7,7 @@ use bnnc_base::source::{SourceId, Span};
 
 /// The maximum nesting depth of brackets.
 pub const BRACKETS: usize = 200;
-/// The maximum nesting depth of operations in one expression. Brackets count as operations.
+/// The maximum nesting depth of operations in one expression, including brackets.
 pub const OPERATIONS: usize = 500;
 
 /// Returns a diagnostic if brackets are nested more than [`BRACKETS`] deep. The brackets need not be paired.
@@ -34,9 +34,9 @@ pub fn check_brackets(source: SourceId, tokens: &[Spanned<'_>]) -> Option<Diagno
 struct Level {
     /// The number of operators and brackets since the last comma or the beginning of the statement.
     operations: usize,
-    /// The depth of the deepest bracket among these operators and brackets.
+    /// The depth of the deepest bracket among them.
     inner: usize,
-    /// The depth of the deepest element so far.
+    /// The depth of the deepest element in this bracket so far.
     deepest: usize,
 }
 

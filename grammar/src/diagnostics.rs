@@ -10,7 +10,7 @@ pub mod codes;
 
 pub use codes::CODES;
 
-/// A character that does not begin any token.
+/// Reports a character that does not begin any token.
 pub fn unexpected_character(at: Span, slice: &str) -> Diagnostic {
     let report = Diagnostic::error(
         &codes::UNEXPECTED_CHARACTER,
@@ -44,52 +44,52 @@ fn ascii(character: char) -> Option<&'static str> {
 }
 
 reports! {
-    /// A foreign operator: `:=`, `**`, `&`, `|`.
+    /// Reports a foreign operator: `:=`, `**`, `&`, `|`.
     fn foreign_operator(at: Span, wrong: &str, right: Token<'_>)
         = error(codes::FOREIGN_SPELLING, at, "expected `{right}`, found `{wrong}`")
         .label("write `{right}`");
 
-    /// A `not` that negates a condition, as in `not x > 0`.
+    /// Reports a `not` that negates a condition, as in `not x > 0`.
     fn negation(at: Span)
         = error(codes::FOREIGN_SPELLING, at, "expected `!`, found `not`")
         .label("write `!(..)` around the condition");
 
-    /// A semicolon.
+    /// Reports a semicolon.
     fn semicolon(at: Span)
         = error(codes::FOREIGN_SPELLING, at, "end the statement at the end of the line, without `;`")
         .label("remove this");
 
-    /// A string in single quotes.
+    /// Reports a string in single quotes.
     fn single_quotes(at: Span, slice: &str)
         = error(codes::FOREIGN_SPELLING, at, "put the string into double quotes")
         .label("write `\"{}\"`", slice.trim_matches('\''));
 
-    /// A `let` before a definition.
+    /// Reports a `let` before a definition.
     fn let_keyword(at: Span)
         = error(codes::FOREIGN_SPELLING, at, "write `name = value`, without `let`")
         .label("remove this");
 
-    /// A foreign comment: `# comment`, `/* comment */`.
+    /// Reports a foreign comment: `# comment`, `/* comment */`.
     fn foreign_comment(at: Span, opener: &str)
         = error(codes::FOREIGN_SPELLING, at, "expected a comment that begins with `//`, found `{opener}`");
 
-    /// A string without its closing quote.
+    /// Reports a string without its closing quote.
     fn open_text(at: Span)
         = error(codes::OPEN_TEXT, at, "this string has no closing quote")
         .label("expected `\"` on the same line")
         .help("end the string with `\"`");
 
-    /// A closing bracket without an opening bracket.
+    /// Reports a closing bracket without an opening bracket.
     fn unopened(at: Span, closer: Token<'_>)
         = error(codes::UNOPENED, at, "this `{closer}` has no opening bracket")
         .help("remove it, or add the opening bracket before it");
 
-    /// An option outside braces.
+    /// Reports an option outside braces.
     fn outside_braces(at: Span, found: Token<'_>)
         = error(codes::UNEXPECTED, at, "expected a new line or `{{`, found `{found}`")
         .help("put options into braces: `{{ draws = 1000, batch = 32 }}`");
 
-    /// A line that ends before its construct is complete. `at` is the span of the last token.
+    /// Reports a line that ends before its construct is complete. `at` is the span of the last token.
     fn unfinished(at: Span, expected: &str, last: Token<'_>)
         = error(codes::UNEXPECTED, at, "expected {expected} after `{last}`");
 
@@ -98,24 +98,24 @@ reports! {
         = error(codes::COMPARISON_CHAIN, at, "comparisons cannot be chained, because a comparison has two sides")
         .help("write `{instead}`");
 
-    /// Brackets that are nested more than `limit` deep.
+    /// Reports brackets that are nested more than `limit` deep.
     fn nested_too_deep(at: Span, limit: usize)
         = error(codes::TOO_DEEP, at, "brackets are nested more than {limit} levels deep")
         .help("give names to the inner expressions");
 
-    /// A chain of more than `limit` operations. It would overflow the stack of later stages.
+    /// Reports a chain of more than `limit` operations. It would overflow the stack of later stages.
     fn chain_too_long(at: Span, limit: usize)
         = error(codes::TOO_DEEP, at, "this expression nests more than {limit} operations")
         .help("give names to subexpressions, or write a sum as `sum(.. for i in 0..n)`");
 
-    /// A statement outside any item.
+    /// Reports a statement outside any item.
     fn outside_item(at: Span, found: Token<'_>)
         = error(codes::OUTSIDE_ITEM, at, "expected an item such as `model` or `data`, found `{found}`")
         .help("move the statement into a `model`, `layer`, `fn` or `posterior`; for a constant of the whole file write \
                `const n = 3`");
 }
 
-/// Digits followed by letters, or a decimal point without digits before it.
+/// Reports digits followed by letters, or a decimal point without digits before it.
 pub fn bad_number(at: Span, slice: &str) -> Diagnostic {
     let report = Diagnostic::error(&codes::BAD_NUMBER, at, format!("`{slice}` is not a number"));
     let letters = slice.find(|c: char| c.is_ascii_alphabetic() || c == '_');
@@ -135,7 +135,7 @@ pub fn bad_number(at: Span, slice: &str) -> Diagnostic {
     }
 }
 
-/// A number that overflows a 64-bit integer or a double.
+/// Reports a number that overflows a 64-bit integer or a double.
 pub fn number_too_large(at: Span, is_integer: bool) -> Diagnostic {
     let limit = if is_integer {
         "the largest integer is 9223372036854775807"
@@ -149,7 +149,7 @@ pub fn number_too_large(at: Span, is_integer: bool) -> Diagnostic {
     )
 }
 
-/// A bracket without its partner. The missing bracket should be before the token `found`.
+/// Reports a bracket without its partner. The missing bracket should be before the token `found`.
 pub fn unclosed(open: Span, opener: Token<'_>, at: Span, found: Option<Token<'_>>) -> Diagnostic {
     let closer = opener.closer().unwrap_or(Token::CloseBrace);
     let place = match found {
@@ -159,7 +159,7 @@ pub fn unclosed(open: Span, opener: Token<'_>, at: Span, found: Option<Token<'_>
     Diagnostic::error(&codes::UNCLOSED, open, format!("this `{opener}` is never closed")).also(at, place)
 }
 
-/// A token that does not fit. `expected` is a phrase that fits into the middle of a sentence.
+/// Reports a token that does not fit. `expected` is a phrase that fits into the middle of a sentence.
 pub fn unexpected(at: Span, expected: &str, found: Option<Token<'_>>) -> Diagnostic {
     let found = match found {
         Some(token) => format!("`{token}`"),
@@ -172,7 +172,7 @@ pub fn unexpected(at: Span, expected: &str, found: Option<Token<'_>>) -> Diagnos
     )
 }
 
-/// Two adjacent values without an operator or `separator` between them.
+/// Reports two adjacent values without an operator or `separator` between them.
 pub fn side_by_side(left: Token<'_>, right: Token<'_>, at: Span, separator: &str) -> Diagnostic {
     let message = format!("expected an operator or {separator} between `{left}` and `{right}`");
     let report = Diagnostic::error(&codes::SIDE_BY_SIDE, at, message);
@@ -182,8 +182,8 @@ pub fn side_by_side(left: Token<'_>, right: Token<'_>, at: Span, separator: &str
     }
 }
 
-/// A keyword where a name is expected. `is_param` is true if a type follows the keyword, as in a list of
-/// inputs.
+/// Reports a keyword where a name is expected. `is_param` is true if a type follows the keyword, as in a
+/// list of inputs.
 pub fn keyword_as_name(at: Span, keyword: Token<'_>, is_param: bool) -> Diagnostic {
     let message = format!("expected a name, found the keyword `{keyword}`");
     let diagnostic = Diagnostic::error(&codes::KEYWORD_AS_NAME, at, message)

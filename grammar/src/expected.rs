@@ -1,4 +1,4 @@
-//! Turns the set of tokens that the parser could have accepted into a few plain words.
+//! Describes, in a few plain words, the set of tokens that the parser could have accepted.
 
 use crate::token::{TERMINALS, TerminalRole};
 
@@ -21,12 +21,12 @@ impl Expected<'_> {
         self.has("name") && !self.value()
     }
 
-    /// Returns whether the construct could end here. If it could, a new line, a new item or a closing brace may follow.
+    /// Returns whether the construct could end here, so that a new line, a new item or a closing brace may follow.
     pub fn complete(&self) -> bool {
         self.has("return") || self.has("model") || (self.has("}") && self.name()) || self.0.is_empty()
     }
 
-    /// Returns whether a complete expression precedes this place. If it does, an operator may follow.
+    /// Returns whether a complete expression comes before this place, so that an operator may follow.
     pub fn after_expression(&self) -> bool {
         self.has("+") && !self.value()
     }
@@ -71,7 +71,7 @@ impl Expected<'_> {
             .map(|(_, _, phrase)| *phrase)
     }
 
-    /// Returns whether a terminal is accepted here but is much rarer than the alternatives, so that a message should omit it.
+    /// Returns whether a message should not mention a terminal, because it is much rarer here than the alternatives.
     fn goes_without_saying(&self, terminal: &str) -> bool {
         match terminal {
             "," | ":" => self.has("=") || self.has("~"),

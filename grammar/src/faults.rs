@@ -11,7 +11,7 @@ use bnnc_base::source::{Source, Span};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// The tokens grouped into logical lines. A statement that spans several lines of text is one logical line.
+/// The tokens grouped into logical lines. A statement on several lines of text is one logical line.
 pub struct Lines<'s, 'a> {
     source: &'a Source,
     tokens: &'a [Spanned<'s>],
@@ -82,7 +82,7 @@ impl<'s, 'a> Lines<'s, 'a> {
             .find(|at| self.tokens[*at] == token)
     }
 
-    /// Describes the separator between neighbouring elements at the position of a token.
+    /// Describes what separates neighbouring elements at the position of a token.
     fn separator(&self, at: usize) -> &'static str {
         let Some(open) = self.within[at] else {
             return "a new line";
@@ -99,7 +99,7 @@ impl<'s, 'a> Lines<'s, 'a> {
         }
     }
 
-    /// Returns the tokens of the line up to the token `at`, including it. The next token is added if it is on the same line of text.
+    /// Returns the tokens of the line up to and including the token `at`, and the next token if it is on the same line of text.
     fn before(&self, at: usize) -> &[Spanned<'s>] {
         let line = self.of_token(at);
         let first = line.checked_sub(1).map_or(0, |line| self.starts[line]);
@@ -119,8 +119,8 @@ impl<'s, 'a> Lines<'s, 'a> {
         names.collect()
     }
 
-    /// Returns the logical lines of the tokens that follow an `if` without parentheses on the same line of text. The parser mistakes the braces of
-    /// such an `if` for the braces of a block.
+    /// Returns the logical lines of the tokens that follow an `if` on the same line of text, if the `if` is not in parentheses. The parser
+    /// mistakes its braces for those of a block.
     fn of_choice(&self, fault: &Unexpected<'_>, at: usize) -> BTreeSet<usize> {
         let is_choice = self
             .tokens
@@ -209,13 +209,13 @@ fn with_advice(lines: &Lines<'_, '_>, diagnostic: Diagnostic, at: usize) -> Diag
     }
 }
 
-/// Returns whether the parser stopped at this token and expected something more specific than an operator. In this case, the parser's own message is
-/// better.
+/// Returns whether the parser stopped at this token and expected something more specific than an operator. The message about this is then the better
+/// one.
 fn is_better_said(lines: &Lines<'_, '_>, unexpected: &[Unexpected<'_>], at: usize) -> bool {
     let mut faults = unexpected
         .iter()
         .filter(|fault| fault.found == Some(lines.tokens[at]));
-    // Between `2` and `w`, the user probably intended a product, even if the parser expects a comma.
+    // For `2` followed by `w`, the user probably intended a product, even if the parser expects a comma.
     let (left, right) = (lines.tokens[at - 1].1, lines.tokens[at].1);
     let is_product = left.is_literal() && right.is_name();
     faults.any(|fault| {
@@ -225,9 +225,8 @@ fn is_better_said(lines: &Lines<'_, '_>, unexpected: &[Unexpected<'_>], at: usiz
     })
 }
 
-/// Returns whether an error is only a consequence of an earlier error. This is the case if the parser recovered from the earlier error and took a
-/// brace for the end of the item. The sign of such an error is that the parser expects an item inside braces, or that it stops at a closing brace
-/// although all braces are paired.
+/// Returns whether an error is only a consequence of an earlier error. This is the case if the parser recovered from the earlier error and
+/// mistook a brace for the end of the item. It then expects an item inside braces, or stops at a closing brace although all braces are paired.
 fn is_echo(lines: &Lines<'_, '_>, fault: &Unexpected<'_>) -> bool {
     let Some(found) = fault.found else { return false };
     let within = lines.position(found).is_some_and(|at| lines.within[at].is_some());
@@ -243,7 +242,7 @@ fn is_side_by_side(lines: &Lines<'_, '_>, at: usize) -> bool {
     left_ends && right_begins && lines.on_same_text_line(at - 1, at)
 }
 
-/// Returns the index of the token that the diagnostic points at. The second value is true if this token is the last token of a
+/// Returns the index of the token at which the diagnostic points. The second value is true if it is the last token of a
 /// construct that ended too early.
 fn locate(lines: &Lines<'_, '_>, fault: &Unexpected<'_>) -> (usize, bool) {
     let expected = Expected(&fault.expected);

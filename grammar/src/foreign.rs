@@ -1,4 +1,4 @@
-//! Recognises constructs of other languages in the tokens of a line that has an error, and suggests how to write them instead.
+//! Recognises constructs of other languages on a line that has an error, and suggests how to write them.
 
 use crate::token::{Spanned, Token};
 use bnnc_base::nearest::nearest;
@@ -18,7 +18,7 @@ const REBOUND: &str = "a name can be assigned only once: give the sum a new name
 const OUTPUTS: &str = "list outputs without parentheses: `-> y1: real, y2: real`";
 const NAME_FIRST: &str = "write the name before the type: `beta: real[k]`";
 
-/// Sequences of adjacent tokens, each with its advice. Constructs that a single word identifies are in the table of synonyms instead.
+/// Sequences of adjacent tokens, each with its advice. Constructs that are recognised by a single word are in the table of synonyms.
 static TABLE: &[(&[Part], &str)] = &[
     (&[Part::Is(Token::Less), Part::Word("lower")], ANGLE_BOUNDS),
     (&[Part::Is(Token::Less), Part::Word("upper")], ANGLE_BOUNDS),

@@ -1,16 +1,16 @@
-//! Formats expressions. An expression is on one line if it fits. Otherwise, its outermost brackets are broken over several
-//! lines.
+//! Formats expressions. An expression that fits is written on one line. Otherwise, the contents of its outermost brackets
+//! are spread over several lines.
 
 use crate::ast::{Arg, BinaryOp, Comprehension, Expr, ExprKind, Index, Param, TypeExpr, UnaryOp};
 use std::fmt::{self, Display, Write};
 
 /// The maximum line length in characters.
 pub const WIDTH: usize = 110;
-/// The indentation of the contents of a broken bracket, in blanks.
+/// The indentation, in blanks, of the contents of a bracket that is spread over several lines.
 pub const STEP: usize = 2;
 
-/// Formats `expr` so that it fits after `column` characters on a line with the indentation `indent`. Another `tail` characters must fit
-/// after the expression.
+/// Formats `expr` for a line that has the indentation `indent` and already holds `column` characters. Another `tail` characters must
+/// fit after it.
 pub fn expression(expr: &Expr, indent: usize, column: usize, tail: usize) -> String {
     let room = WIDTH.saturating_sub(column + tail);
     if let Some(text) = flat_within(expr, room) {
@@ -185,8 +185,8 @@ fn flat_within(expr: &Expr, room: usize) -> Option<String> {
     Some(bounded.text)
 }
 
-/// A writer that fails when the room on the line is used up. Formatting a long expression therefore takes at most the time for one
-/// line.
+/// A writer that fails when there is no more room on the line, so that formatting a long expression never takes longer than
+/// formatting one line.
 struct Bounded {
     text: String,
     room: usize,

@@ -1,5 +1,5 @@
-//! The lexer: splits text into tokens. For a lexical error, the lexer produces a diagnostic. Where possible, it also produces a token that
-//! replaces the intended token.
+//! The lexer: splits text into tokens. For a lexical error, it produces a diagnostic and, if possible, the token that was probably
+//! intended.
 
 use crate::ast::Comment;
 use crate::diagnostics;
@@ -14,19 +14,19 @@ pub(crate) const MOST_FAULTS: usize = 1000;
 /// The tokens and comments of a text.
 #[derive(Debug)]
 pub struct Lexed<'s> {
-    /// The tokens, with the byte ranges that they cover.
+    /// The tokens, with their byte ranges.
     pub tokens: Vec<Spanned<'s>>,
     /// The comments. They are not tokens.
     pub comments: Vec<Comment>,
     /// The lexical errors.
     pub diagnostics: Vec<Diagnostic>,
-    /// The byte positions where text was dropped. Parser errors on these lines are consequences of the dropped text, so they are not reported.
+    /// The byte positions at which text was dropped. Parser errors on these lines are caused by this, so they are not reported.
     pub damage: Vec<usize>,
     /// The end of the last stray character. A run of adjacent stray characters is reported as one error.
     stray: u32,
 }
 
-/// Splits a text into tokens. Keywords inside option blocks are turned into names.
+/// Splits a text into tokens. Keywords inside option blocks become names.
 pub fn lex(source: &Source) -> Lexed<'_> {
     let mut lexed = Lexed {
         tokens: Vec::new(),
@@ -84,8 +84,8 @@ impl<'s> Lexed<'s> {
                 Some(Token::Text(slice.trim_matches('\''))),
             ),
             LexicalError::OpenText => (diagnostics::open_text(at), Some(Token::Text(&slice[1..]))),
-            // A malformed number does not have a value, so later stages do not report further errors
-            // about it.
+            // A malformed number has no value, so later stages do not report further errors about
+            // it.
             LexicalError::BadNumber => (diagnostics::bad_number(at, slice), Some(Token::Real(slice))),
             LexicalError::HashComment => (diagnostics::foreign_comment(at, "#"), None),
             LexicalError::BlockComment => (diagnostics::foreign_comment(at, "/*"), None),
@@ -130,8 +130,8 @@ impl<'s> Lexed<'s> {
         }
     }
 
-    /// Replaces `a and b` by `a && b` and `a or b` by `a || b`. A `not` before a value is removed. In other languages, `not` binds more
-    /// loosely than `!` does here, so a single token cannot replace it.
+    /// Replaces `a and b` by `a && b` and `a or b` by `a || b`. A `not` before a value is removed. It cannot be replaced by a single
+    /// token, because in other languages, it binds more loosely than `!` does here.
     fn name_logic(&mut self, source: &Source) {
         let mut kept: Vec<Spanned<'s>> = Vec::with_capacity(self.tokens.len());
         let tokens = std::mem::take(&mut self.tokens);
@@ -179,11 +179,11 @@ pub(crate) fn begins_item(tokens: &[Spanned<'_>], at: usize, text: &str) -> bool
         && !begins_line(tokens, at + 1, text)
 }
 
-/// The American spelling of the keyword `optimiser`. This spelling is an ordinary name where it does not begin an item.
+/// The American spelling of the keyword `optimiser`. It is an ordinary name where it does not begin an item.
 const OTHER_OPTIMISER: &str = "optimizer";
 
-/// Replaces the American spelling of `optimiser` by the keyword where it begins an item. At the beginning of an item, the word is the first
-/// token on its line and a name follows.
+/// Replaces the American spelling of `optimiser` by the keyword where it begins an item, that is, where it is the first token on its line
+/// and a name follows.
 fn name_optimisers(tokens: &mut [Spanned<'_>], text: &str) {
     let mut depth = 0usize;
     for at in 0..tokens.len() {
@@ -204,8 +204,8 @@ fn name_optimisers(tokens: &mut [Spanned<'_>], text: &str) {
     }
 }
 
-/// Turns the keywords inside the option blocks of `data` and `infer` items into names. Keywords of expressions keep their meaning, except
-/// if such a keyword is the name of the option, as in `if = 3`.
+/// Turns the keywords inside the option blocks of `data` and `infer` items into names. Keywords of expressions remain keywords, except as
+/// the name of an option, as in `if = 3`.
 fn name_words(tokens: &mut [Spanned<'_>], text: &str) {
     let (mut depth, mut armed, mut inside) = (0usize, false, false);
     for at in 0..tokens.len() {
@@ -214,7 +214,7 @@ fn name_words(tokens: &mut [Spanned<'_>], text: &str) {
             (depth, inside) = (0, false);
             armed = matches!(token, Token::Data | Token::Infer);
         } else if depth == 0 && token.is_name() && is_line_of_its_own(tokens, at, text) {
-            // The brace of a line that does not begin with a keyword (as in `def f(x) {`) does not open an option block.
+            // If a line does not begin with a keyword, as in `def f(x) {`, its brace does not open an option block.
             armed = false;
         } else if token.is_opener() {
             inside |= armed && depth == 0 && token == Token::OpenBrace;
@@ -233,8 +233,8 @@ fn name_words(tokens: &mut [Spanned<'_>], text: &str) {
     }
 }
 
-/// Returns whether the token begins a new logical line: it is the first token on its line of text, and the previous line could end with its last
-/// token.
+/// Returns whether the token begins a new logical line. For this, it must be the first token on its line of text, and the token before it must
+/// be able to end a line.
 fn is_line_of_its_own(tokens: &[Spanned<'_>], at: usize, text: &str) -> bool {
     begins_line(tokens, at, text)
         && at
@@ -242,7 +242,7 @@ fn is_line_of_its_own(tokens: &[Spanned<'_>], at: usize, text: &str) -> bool {
             .is_none_or(|before| tokens[before].1.ends_value())
 }
 
-/// Turns keywords into names as `name_words` does, for tokens that form the value of a single option.
+/// Like `name_words`, but for tokens that form the value of a single option.
 pub(crate) fn name_words_of_value(tokens: &mut [Spanned<'_>]) {
     for (_, token, _) in tokens {
         if token.is_keyword() && !is_of_expressions(*token) {

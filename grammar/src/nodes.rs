@@ -1,4 +1,4 @@
-//! The functions that the actions of the grammar call: constructors of nodes, and functions that record the errors of the parser.
+//! The functions that are called by the actions of the grammar. They build nodes, and record the errors of the parser.
 
 use crate::ast::{BinaryOp, Expr, ExprKind, Ident};
 use crate::diagnostics;
@@ -15,7 +15,7 @@ pub type Never = std::convert::Infallible;
 pub struct Unexpected<'s> {
     /// The token that does not fit; `None` at the end of the text.
     pub found: Option<Spanned<'s>>,
-    /// The terminals that would have been accepted, as the grammar spells them.
+    /// The terminals that the parser would have accepted, as written in the grammar.
     pub expected: Vec<String>,
 }
 
@@ -25,7 +25,7 @@ pub struct ParseContext<'s> {
     pub source: SourceId,
     /// The text of the source.
     pub text: &'s str,
-    /// The tokens where the parser stopped, in source order.
+    /// The places where the parser stopped, in source order.
     pub unexpected: Vec<Unexpected<'s>>,
     /// The other errors.
     pub diagnostics: Vec<Diagnostic>,
@@ -42,7 +42,7 @@ impl<'s> ParseContext<'s> {
         }
     }
 
-    /// Returns a span of the text. If `end` comes before `start`, the span is empty.
+    /// Returns a span of the text. It is empty if `end` is before `start`.
     pub fn span(&self, start: usize, end: usize) -> Span {
         Span::new(self.source, start, end.max(start))
     }
@@ -82,7 +82,7 @@ impl<'s> ParseContext<'s> {
         ExprKind::Binary(BinaryOp::And, left, Expr { kind, span })
     }
 
-    /// Records an error. The parser has recovered from this error.
+    /// Records an error from which the parser has recovered.
     pub fn recover(&mut self, recovery: ErrorRecovery<usize, Token<'s>, Never>) {
         self.refuse(recovery.error);
     }

@@ -1,5 +1,5 @@
-//! Parses files, expressions, option values and REPL entries. The parser always returns a tree, and diagnostics describe what is missing
-//! from the tree.
+//! Parses files, expressions, option values and REPL entries. A tree is always returned, and diagnostics describe what is missing from
+//! it.
 
 use crate::ast::{Comment, Expr, ExprKind, Item, ItemKind, SourceFile, Stmt};
 use crate::brackets::{self, Paired};
@@ -65,9 +65,9 @@ pub enum ReplEntry {
 /// The result of parsing REPL input.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Entered {
-    /// Complete entries, in order. Blank lines and comments give an empty list.
+    /// Complete entries, in order. For blank lines and comments, the list is empty.
     Complete(Vec<ReplEntry>),
-    /// The beginning of an entry. A bracket is open, or an operator lacks its right-hand side.
+    /// The beginning of an entry: a bracket is open, or an operator does not have its right-hand side yet.
     Incomplete,
     /// Input with errors.
     Faulty(Vec<Diagnostic>),
@@ -143,7 +143,7 @@ fn is_statement(tokens: &[Spanned<'_>]) -> bool {
         .is_some_and(|(_, token, _)| matches!(token, Token::For | Token::Return))
 }
 
-/// Returns whether a bracket is open, or whether another token must follow the last token.
+/// Returns whether a bracket is open, or another token must follow the last one.
 fn is_unfinished(tokens: &[Spanned<'_>]) -> bool {
     let opened = tokens.iter().filter(|(_, token, _)| token.is_opener()).count();
     let closed = tokens.iter().filter(|(_, token, _)| token.is_closer()).count();
@@ -227,7 +227,7 @@ fn read(source: &Source, lexed: Lexed<'_>, prefix: &[Token<'static>], suffix: &[
     }
 }
 
-/// Attaches to each item the `///` lines directly above it.
+/// Attaches the `///` lines directly above an item to the item.
 fn attach_docs(items: &mut [Item], comments: &[Comment], text: &str) {
     for item in items {
         let mut start = item.span.start as usize;

@@ -1,7 +1,7 @@
 //! The formatter: prints a tree and its comments in the canonical style.
 //!
 //! The style has an indentation of two blanks per level and lines of at most 110 characters. Two consecutive blank lines never occur. `=` and
-//! `~` are aligned in runs of consecutive lines of the same kind. Blank lines surround each item of several lines, and separate items of
+//! `~` are aligned in runs of consecutive lines of the same kind. There are blank lines around items of several lines, and between items of
 //! different kinds. A comment inside an expression moves to the line above the expression.
 
 use crate::ast::{Expr, Setting, SourceFile};
@@ -57,14 +57,14 @@ struct Printer<'a> {
     indent: usize,
     /// The position in the source where the most recently printed text ends.
     last: usize,
-    /// True if nothing has been printed in this block yet. A block does not begin with a blank line.
+    /// True if nothing has been printed in this block yet, because a block does not begin with a blank line.
     fresh: bool,
-    /// True if the next line follows a blank line, even if the source does not have one there.
+    /// True if a blank line comes before the next line, even if the source does not have one there.
     apart: bool,
 }
 
 impl<'a> Printer<'a> {
-    /// Begins a line for the node at `start` in the source. If the source has a blank line there, a blank line is printed first.
+    /// Begins a line for the node at `start` in the source. If there is a blank line in the source, it is printed first.
     fn begin_line(&mut self, start: usize) {
         let between = self.text.get(self.last..start).unwrap_or("");
         if !self.fresh && (self.apart || between.matches('\n').count() > 1) {
@@ -96,8 +96,8 @@ impl<'a> Printer<'a> {
         }
     }
 
-    /// Prints the comments above a row. If a row contains comments but cannot be printed with them inside, these comments come first, above the
-    /// documentation of the row. At that place, comments do not document anything, even if they begin with three slashes.
+    /// Prints the comments above a row. Comments from inside the row that cannot be printed there are printed directly above the documentation
+    /// of the row. At that place, they do not document anything, even if they begin with three slashes.
     fn comments_of(&mut self, row: &SourceRow<'a>) {
         let above = self.comments_until(row.start);
         let inside = if row.holds_comments() {
@@ -150,8 +150,7 @@ impl<'a> Printer<'a> {
                 |at: usize| at > 0 && (blocks[at - 1] || blocks[at] || !rows[at - 1].is_like(&rows[at]));
             let apart: Vec<bool> = (0..rows.len()).map(is_apart).collect();
             let widths = self.widths(rows, &apart);
-            // A row may take several lines only because it is aligned with long neighbours. Blank lines separate such a row from its
-            // neighbours.
+            // A row that takes several lines only because it is aligned with long neighbours is separated from them by blank lines.
             let wide = rows.iter().zip(&widths);
             let now: Vec<bool> = wide.map(|(row, width)| self.is_block(row, *width)).collect();
             let all: Vec<bool> = blocks.iter().zip(now).map(|(was, is)| *was || is).collect();
@@ -242,7 +241,7 @@ impl<'a> Printer<'a> {
             format!(" {op} ")
         };
         self.out += &row.left;
-        // `format!` is not used here, because it supports widths up to 65,535 only and a name may be longer.
+        // `format!` is not used here, because it only supports widths up to 65,535, and a name may be longer.
         let missing = width.saturating_sub(row.left.chars().count());
         self.out.extend(std::iter::repeat_n(' ', missing));
         self.out += &separator;
@@ -287,7 +286,7 @@ impl<'a> Printer<'a> {
     }
 }
 
-/// Returns whether two trees are equal. Positions in the text and the spelling of options are ignored.
+/// Returns whether two trees are equal, apart from positions in the text and the spelling of options.
 pub fn same(left: &SourceFile, right: &SourceFile) -> bool {
     without_spans(left) == without_spans(right)
 }

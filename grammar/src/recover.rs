@@ -4,7 +4,7 @@ use crate::ast::{Item, ItemKind, Setting, Stmt, StmtKind};
 use crate::faults::Lines;
 use std::collections::BTreeSet;
 
-/// Removes statements and settings that begin in the middle of a line that has an error.
+/// Removes statements and settings that begin in the middle of an erroneous line.
 pub fn drop_fragments(items: &mut [Item], lines: &Lines<'_, '_>, bad: &BTreeSet<usize>) {
     if bad.is_empty() {
         return;

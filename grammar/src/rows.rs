@@ -1,5 +1,4 @@
-//! The formatter's view of items, statements, definitions and settings. In this view, they are rows with a left
-//! side and a right side.
+//! The formatter treats items, statements, definitions and settings as rows with a left and a right side.
 
 use crate::ast::{
     Arg, CompareDecl, Definition, DefinitionKind, Expr, ExprKind, Ident, InferDecl, Item, ItemKind,
@@ -16,9 +15,9 @@ pub struct SourceRow<'a> {
     pub start: usize,
     /// The position after the last byte in the source.
     pub end: usize,
-    /// The number of comment lines directly above the row that document it.
+    /// The number of comment lines that document the row, directly above it.
     pub docs: usize,
-    /// The text before the operator, or the whole text if it does not have an operator.
+    /// The text before the operator, or the whole text if there is no operator.
     pub left: String,
     /// The alignment class. Rows of one class align their operators; a row with `None` is never aligned.
     pub class: Option<&'static str>,
@@ -67,7 +66,7 @@ impl<'a> SourceRow<'a> {
         self.left.split(' ').next() == other.left.split(' ').next()
     }
 
-    /// Returns whether comments inside the row can be printed inside the row.
+    /// Returns whether comments inside the row can also be printed inside it.
     pub fn holds_comments(&self) -> bool {
         match &self.body {
             SourceRowBody::Text => false,
@@ -257,8 +256,8 @@ fn statement(node: &Stmt) -> SourceRow<'_> {
     SourceRow::new(node.span, left, class, body)
 }
 
-/// Returns the alignment class of an assignment. An assignment to several targets is never aligned. Assignments of the form `name: type`
-/// are aligned with each other. Assignments of the form `name` are aligned with each other too.
+/// Returns the alignment class of an assignment. An assignment to several targets is never aligned. Targets of the form `name: type` are
+/// aligned with each other, and so are targets of the form `name`.
 fn class(targets: &[Expr], ty: &Option<TypeExpr>, [plain, typed]: [&'static str; 2]) -> Option<&'static str> {
     match ty {
         _ if targets.len() > 1 => None,

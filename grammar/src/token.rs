@@ -1,10 +1,10 @@
-//! The tokens of the language. `Display` gives the spelling of a token that messages use.
+//! The tokens of the language. `Display` writes a token as it is spelt in messages.
 
 use logos::{Lexer, Logos};
 use std::fmt;
 use std::ops::Range;
 
-/// A token, and the range of bytes that it covers.
+/// A token with its range of bytes, from the first byte to the byte after the last.
 pub type Spanned<'s> = (usize, Token<'s>, usize);
 
 /// Returns whether a word is a keyword. A keyword cannot be the name of an item.
@@ -24,7 +24,7 @@ pub enum LexicalError {
     /// A character that does not begin any token.
     #[default]
     Stray,
-    /// A spelling from another language, with the token that it stands for.
+    /// A spelling from another language, with the token for which it stands.
     Foreign(Token<'static>),
     /// A `;`.
     Semicolon,
@@ -73,7 +73,7 @@ pub enum TerminalRole {
     Statement,
     /// The terminal is a name, or a keyword that may serve as a name.
     Name,
-    /// The terminal is a complete value, or a token that only begins a value.
+    /// The terminal is a complete value, or can only begin a value.
     Value,
     /// The terminal continues an expression. Some terminals with this role (`(`, `[`, `-`, `!`) may also begin an expression.
     Operator,
@@ -118,7 +118,7 @@ macro_rules! tokens {
             #[regex(r#""[^"\n\r,)\]}]*"#, |_| wrong(LexicalError::OpenText))]
             #[regex(r"'[^'\n]*'", |_| wrong(LexicalError::SingleQuotes))]
             Text(&'s str),
-            /// A comment. The lexer does not emit a comment as a token.
+            /// A comment, which the lexer does not return as a token.
             #[regex("//[^\n]*", comment, allow_greedy = true)]
             #[regex("#[^\n]*", |_| noise(LexicalError::HashComment), allow_greedy = true)]
             #[regex(r"/\*([^*]|\*+[^*/])*\*+/", |_| noise(LexicalError::BlockComment))]
@@ -144,7 +144,7 @@ macro_rules! tokens {
             }
         }
 
-        /// Every terminal of the grammar, with its role, and with the phrase that is used when the terminal is the expected token.
+        /// Every terminal of the grammar, with its role and the phrase that describes it as the expected token.
         pub static TERMINALS: &[(&str, TerminalRole, &str)] = &[
             $(($spelling, TerminalRole::$role, phrase!($spelling $(, $phrase)?)),)*
             ("name", TerminalRole::Name, "a name"),

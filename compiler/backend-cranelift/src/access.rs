@@ -11,7 +11,7 @@ pub(crate) struct Accesses<'a> {
 }
 
 impl<'a> Accesses<'a> {
-    /// Collects the accesses of the outputs, and of the loads that an output depends on (`live`).
+    /// Collects the accesses of the outputs, and of the loads on which an output depends (`live`).
     pub fn of(kernel: &'a Kernel, live: &[bool]) -> Accesses<'a> {
         let mut accesses = Accesses {
             list: Vec::new(),

@@ -9,13 +9,13 @@ use bnnc_loops::analysis::staging::{BLOCK, KernelStaging};
 use bnnc_loops::ir::{Inst, InstId, InstOp, Kernel, Noise};
 use cranelift_codegen::ir::{AbiParam, InstBuilder, Signature, Type, Value, types};
 
-/// The number of bytes at the start of scratch memory for a call on one element. They hold the
-/// result and the two operands. Each of the three has its own cache line. The scratch slots of
-/// blocks come after these bytes.
+/// The number of bytes at the start of scratch memory that are reserved for a call on one element.
+/// They hold the result and two operands, each in its own cache line. The scratch slots for blocks
+/// follow.
 pub(crate) const SINGLE_BYTES: i64 = 3 * LINE;
 const LINE: i64 = 64;
 
-/// Returns whether generated code calls the runtime for this operation.
+/// Returns whether the generated code computes this operation by a call of the runtime.
 pub(crate) fn is_called(inst: &Inst) -> bool {
     match &inst.op {
         InstOp::Apply(scalar, _) => scalar.is_called(),
@@ -91,8 +91,8 @@ impl<'a> Emitter<'a, '_> {
         self.plus(self.scratch, SINGLE_BYTES + slot as i64 * block)
     }
 
-    /// Calls the runtime function of the instruction `id` on a block. `pointers` are the addresses
-    /// of the kernel's accesses at the start of the block.
+    /// Calls the runtime function of the instruction `id` on a block. `pointers` has the address of
+    /// each access at the start of the block.
     pub fn call_block(&mut self, id: InstId, (operands, pointers): (&[InstId], &[Value]), count: Value) {
         let mut arguments = vec![self.home_of(id)];
         for operand in operands {
@@ -109,7 +109,7 @@ impl<'a> Emitter<'a, '_> {
         }
     }
 
-    /// Returns the address where a call starts to read a block of its operand.
+    /// Returns the address of the block from which a call reads an operand.
     fn block_of(&mut self, operand: InstId, pointers: &[Value]) -> Value {
         match self.source.staging.home[operand.index()] {
             Some(home) => self.home(home),
@@ -118,8 +118,8 @@ impl<'a> Emitter<'a, '_> {
     }
 
     /// Generates a block of a noise stream. `inner` is the index of the block's first element along
-    /// the innermost axis. `pointers` are the addresses of the kernel's accesses at the start of
-    /// the block. The values are stored `skipped` bytes after the start of their scratch slots.
+    /// the innermost axis. `pointers` has the address of each access at the start of the block. The
+    /// values are stored `skipped` bytes after the start of the scratch slot.
     pub fn noise_block(
         &mut self,
         id: InstId,
@@ -156,7 +156,7 @@ impl<'a> Emitter<'a, '_> {
         self.single_result()
     }
 
-    /// Generates one element of a noise stream. If the code is inside the innermost loop, `inner` is the index along the innermost axis.
+    /// Generates one element of a noise stream. Inside the innermost loop, `inner` is the index along the innermost axis.
     pub fn noise_once(
         &mut self,
         id: InstId,

@@ -137,7 +137,7 @@ fn declare(
     }
 }
 
-/// Converts a module error to a compiler bug, because valid input cannot cause such an error.
+/// Converts an error of the module to a compiler bug, because valid input cannot cause such an error.
 pub(crate) fn bug(error: ModuleError) -> Fault {
     Fault::Bug(format!("Cranelift: {error}"))
 }

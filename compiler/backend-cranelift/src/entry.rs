@@ -15,13 +15,13 @@ use cranelift_module::{DataDescription, DataId, Linkage, Module, default_libcall
 use cranelift_object::{ObjectBuilder, ObjectModule};
 use std::mem::offset_of;
 
-/// Builds an object in the system's format. Together with the static library of the runtime and the
-/// objects of a program, this object forms an executable.
+/// Builds an object in the system's format. Linked with the static library of the runtime and the
+/// objects of a program, this object gives an executable.
 ///
 /// The object contains the artefact and a table of `kernels`. The entries of the table are symbols
 /// in the objects of the program. For each runtime function that kernels call, the object has a
-/// cell and a function. The function has the name of the runtime function, and jumps to the address
-/// in the cell. The cell is needed because the runtime chooses among versions of a function at
+/// cell, and a function with the name of the runtime function that jumps to the address in the
+/// cell. The cell is needed because the runtime chooses among versions of a function at
 /// startup. `main` passes the artefact, the table and the cells to the runtime as one [`Linked`].
 ///
 /// # Errors

@@ -19,14 +19,14 @@ use cranelift_frontend::FunctionBuilder;
 use std::collections::HashMap;
 use std::mem::offset_of;
 
-/// The kernel that is emitted as a function, and the decisions about this kernel.
+/// The kernel that is emitted as a function, and the decisions about how to emit it.
 pub(crate) struct Source<'a> {
     /// The kernel.
     pub kernel: &'a Kernel,
-    /// The number of iterations along the kernel's outermost axis that correspond to one iteration
-    /// along the launch's outer axis.
+    /// The number of iterations of the kernel's outermost axis for one iteration of the outer axis
+    /// in the launch.
     pub factor: i64,
-    /// The axis that is divided among launches. It is the outermost axis, except after an exchange of axes.
+    /// The axis that is divided among launches. It is the outermost axis unless axes were exchanged.
     pub divided: usize,
     /// The loops and the stages that compute each instruction.
     pub staging: &'a KernelStaging,
@@ -48,8 +48,8 @@ pub(crate) struct Emitter<'a, 'f> {
     pub builder: FunctionBuilder<'f>,
     /// The value of each instruction that is computed outside the innermost loop.
     pub hoisted: Vec<Option<Value>>,
-    /// The value of each instruction outside the innermost loop, in every lane of a vector. Present
-    /// only if vector instructions in the loop need it.
+    /// For each instruction outside the innermost loop, a vector with its value in every lane.
+    /// Present only if vector instructions in the loop need it.
     pub splats: Vec<Option<Value>>,
     /// The current index of each enclosing loop.
     pub indices: Vec<Value>,
@@ -60,8 +60,8 @@ pub(crate) struct Emitter<'a, 'f> {
     ints: Vec<Option<Value>>,
 }
 
-/// The body of a loop, as a function from `(emitter, counter, carried)` to the values for the next
-/// iteration.
+/// The body of a loop: a function of `(emitter, counter, carried)` that returns the values for the
+/// next iteration.
 pub(crate) type LoopBody<'b, 'a, 'f> = &'b mut dyn FnMut(&mut Emitter<'a, 'f>, Value, &[Value]) -> Vec<Value>;
 
 /// The body of a loop over an axis, as a function of `(emitter, counter, pointers)`. `pointers` are the
@@ -73,7 +73,7 @@ pub(crate) type AxisBody<'b, 'a, 'f> = &'b mut dyn FnMut(&mut Emitter<'a, 'f>, V
 pub struct CounterRange {
     /// The first value.
     pub from: Value,
-    /// The excluded end.
+    /// The end, which is excluded.
     pub to: Value,
     /// The difference between consecutive values.
     pub step: i64,
@@ -125,7 +125,7 @@ impl<'a, 'f> Emitter<'a, 'f> {
         emitter.builder
     }
 
-    /// Returns an emitter of single operations. Each value has these `lanes`.
+    /// Returns an emitter of single operations on values with these lanes.
     pub fn scalars(&mut self, lanes: Lanes) -> Scalars<'_, 'f> {
         Scalars {
             builder: &mut self.builder,
@@ -292,7 +292,7 @@ impl<'a, 'f> Emitter<'a, 'f> {
         position
     }
 
-    /// Reads elements of type `dtype` from memory.
+    /// Loads elements of type `dtype` from memory.
     pub fn read(&mut self, dtype: DType, lanes: Lanes, address: Value, offset: i64) -> Value {
         let stored = if dtype == DType::Bool { DType::Real } else { dtype };
         let value = self
@@ -408,8 +408,8 @@ impl<'a, 'f> Emitter<'a, 'f> {
         });
     }
 
-    /// Computes the instructions that belong inside the first `depth` loops, but not inside further
-    /// loops. If `needed` is given, only the instructions marked in it are computed.
+    /// Emits the instructions that belong inside the first `depth` loops and not inside further
+    /// ones. If `needed` is given, emits only the instructions that it marks.
     pub fn hoist(&mut self, depth: usize, pointers: &[Value], needed: Option<&[bool]>) {
         let Source {
             kernel,
@@ -456,7 +456,7 @@ impl<'a, 'f> Emitter<'a, 'f> {
         }
     }
 
-    /// Emits an operation that is computed without a call.
+    /// Emits an operation that does not need a call.
     pub fn compute(&mut self, id: InstId, lanes: Lanes, operands: &[Value]) -> Value {
         let kernel = self.source.kernel;
         let InstOp::Apply(scalar, ids) = &kernel.body[id].op else {
@@ -467,8 +467,8 @@ impl<'a, 'f> Emitter<'a, 'f> {
             unreachable!("operations have operands")
         };
         let dtype = kernel.body[*last].dtype;
-        // Finding an extremum is cheapest if the first operand is a constant, so a constant second
-        // operand becomes the first.
+        // An extremum takes the fewest instructions if its first operand is a constant, so a
+        // constant second operand is moved to the front.
         let extremum = matches!(scalar, Scalar::Max | Scalar::Min);
         if extremum && never_nan(*last) {
             return self
@@ -480,13 +480,13 @@ impl<'a, 'f> Emitter<'a, 'f> {
     }
 }
 
-/// Returns the memory flags for accesses to buffer elements: each element lies inside its buffer
-/// and is aligned.
+/// Returns the memory flags for accesses to buffer elements, which are aligned and lie inside their
+/// buffers.
 pub(crate) fn memory() -> MemFlagsData {
     MemFlagsData::new().with_notrap()
 }
 
-/// Returns the memory flags for the kernel arguments. Kernels never write to these arguments.
+/// Returns the memory flags for reading the kernel arguments, to which kernels never write.
 fn fixed_memory() -> MemFlagsData {
     MemFlagsData::trusted().with_readonly()
 }

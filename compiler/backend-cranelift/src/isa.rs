@@ -11,9 +11,9 @@ use cranelift_codegen::settings::{self, Configurable};
 /// The number of bytes in a vector register. Vectors of Cranelift have 128 bits on every host.
 pub(crate) const VECTOR_BYTES: i64 = 16;
 
-/// Settings that disable the optimiser of Cranelift and, in release builds, its verifier. In the
-/// kernels, common subexpressions are already removed, invariants hoisted, and the copies of
-/// unrolled loops interleaved. Cranelift's own optimiser would undo the interleaving.
+/// Settings that disable the optimiser of Cranelift and, in release builds, its verifier. When
+/// kernels are emitted, common subexpressions are already removed, invariants hoisted, and the
+/// copies of unrolled loops interleaved. Cranelift's own optimiser would undo the interleaving.
 const FLAGS: &[(&str, &str)] = &[
     ("opt_level", "none"),
     ("use_colocated_libcalls", "false"),
@@ -24,8 +24,8 @@ const FLAGS: &[(&str, &str)] = &[
     ),
 ];
 
-/// Returns the instruction set of the host with all its extensions. Objects are loaded at unknown
-/// addresses, so the code in objects is position-independent.
+/// Returns the instruction set of the host with all its extensions. The code in objects is
+/// position-independent, because objects are loaded at unknown addresses.
 pub(crate) fn host(form: &CodePlacement) -> Result<OwnedTargetIsa, Fault> {
     let (pic, elf) = match form {
         CodePlacement::Memory => ("false", false),
@@ -47,8 +47,8 @@ pub(crate) fn host(form: &CodePlacement) -> Result<OwnedTargetIsa, Fault> {
         .map_err(|error| Fault::limit(&NO_CODE, error.to_string()))
 }
 
-/// Returns an instruction set with the object format of Linux. In all other respects, it equals the
-/// instruction set of `builder`.
+/// Returns an instruction set with the object format of Linux. Otherwise, it equals the instruction
+/// set of `builder`.
 fn as_elf(builder: &isa::Builder) -> Result<isa::Builder, Fault> {
     let limit = |reason: &dyn std::fmt::Display| Fault::limit(&NO_CODE, reason.to_string());
     let mut triple = builder.triple().clone();
@@ -59,7 +59,7 @@ fn as_elf(builder: &isa::Builder) -> Result<isa::Builder, Fault> {
     Ok(builder)
 }
 
-/// Returns the CPU extensions that the generated code may use, by their names in `std::arch`.
+/// Returns the CPU extensions that the generated code may use. The names are those that `std::arch` uses.
 pub(crate) fn features(isa: &dyn TargetIsa) -> Vec<String> {
     let enabled = isa
         .isa_flags()
@@ -69,7 +69,7 @@ pub(crate) fn features(isa: &dyn TargetIsa) -> Vec<String> {
     names.filter_map(feature).map(str::to_owned).collect()
 }
 
-/// Translates a CPU extension from Cranelift's name to the name in `std::arch`. Returns `None` if every processor of the architecture has the
+/// Converts Cranelift's name of a CPU extension to the name in `std::arch`. Returns `None` if every processor of the architecture has the
 /// extension.
 fn feature(name: &str) -> Option<&str> {
     match name {
@@ -124,8 +124,8 @@ impl Lanes {
         self.count() * self.precision.bytes() as i64
     }
 
-    /// Returns the register type of values. A Boolean is a byte. In vectors, a Boolean is a lane
-    /// mask that is as wide as a real.
+    /// Returns the register type of values. A single Boolean is a byte. In a vector, a Boolean is a
+    /// lane mask that is as wide as a real.
     pub fn of(self, dtype: DType) -> Type {
         match (dtype, self.vector, self.precision) {
             (DType::Real, false, Precision::F32) => types::F32,

@@ -3,10 +3,10 @@
 //! `compile` turns the kernels of a program into functions, and `machine` compiles these functions
 //! on several threads. `jit` places these functions in memory,
 //! and `object` places them in an object file. In each kernel, axes are merged, and `schedule`
-//! decides where each instruction is computed. `func` emits the outer loops, and `stmt` the
-//! innermost loop. `tile` emits the innermost loop over several rows together. `sweep` emits sums
-//! over draws, and `reduce` reductions. `scalar` emits single operations, and `call` the calls of
-//! runtime primitives.
+//! decides where each instruction is computed. `func` emits the outer loops, and `stmt` emits the
+//! innermost loop. `tile` emits an innermost loop that covers several rows. `sweep` emits sums over
+//! draws, and `reduce` emits reductions. `scalar` emits single operations, and `call` emits calls
+//! of runtime primitives.
 
 mod access;
 mod call;

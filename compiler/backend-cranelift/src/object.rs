@@ -1,5 +1,5 @@
-//! Compiles a program to a relocatable object. Executables are linked from this object without a
-//! compiler.
+//! Compiles a program to a relocatable object. Linking such an object into an executable does not
+//! need a compiler.
 
 use crate::compile::define;
 use crate::isa::{features, host};

@@ -1,5 +1,5 @@
-//! Emits a scalar operation, either on one element or on a vector. The scalar and the vector form
-//! round in the same way.
+//! Emits a scalar operation, either on one element or on a vector. Both forms round in the same
+//! way.
 
 use crate::isa::Lanes;
 use bnnc_abi::plan::Combine;
@@ -212,6 +212,6 @@ enum Extremum {
     Min,
 }
 
-// Note [Extrema]. The operation `select (lt y x) x y` is one machine instruction. Its result is `y`
-// if either operand is NaN. More instructions are needed only if `x` can be NaN. A constant `x`
-// cannot be NaN.
+// Note [Extrema]. The operation `select (lt y x) x y` is one machine instruction, whose result is
+// `y` if either operand is NaN. More instructions are needed only if `x` can be NaN, which is never
+// the case for a constant.

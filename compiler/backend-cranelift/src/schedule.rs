@@ -21,7 +21,7 @@ pub(crate) struct Schedule {
     /// The number of vectors per iteration.
     pub unroll: usize,
 
-    /// For each instruction outside the innermost loop, true if vectors in this loop need the value in every lane.
+    /// For each instruction outside the innermost loop, true if vectors in the loop need its value in every lane.
     pub splat: Vec<bool>,
     /// The outputs that are summed in scratch memory. The list is empty if the kernel is not swept
     /// over its last two axes (see Note \[Sweeps\] in `sweep`).

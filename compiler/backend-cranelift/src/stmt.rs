@@ -1,5 +1,5 @@
-//! Emits the innermost loop: its blocks, its stages, its vectors, and the remaining elements that
-//! do not fill a vector.
+//! Emits the innermost loop: blocks, stages, vectors, and the remaining elements that do not fill a
+//! vector.
 
 use crate::func::{CounterRange, Emitter, Source, memory};
 use crate::isa::{Lanes, VECTOR_BYTES};
@@ -21,18 +21,18 @@ pub(crate) struct Span {
     count: Value,
     /// The number of elements, if it is a constant.
     known: Option<i64>,
-    /// The number of bytes in each scratch slot before the value of the first element.
+    /// The number of bytes that come before the value of the first element in each scratch slot.
     skipped: Option<Value>,
 }
 
-/// A loop over a span, or over the elements that remain after a faster loop.
+/// A loop over a span, or over those of its elements that remain after a faster loop.
 #[derive(Clone, Copy)]
 struct Pass<'s> {
     stage: &'s BlockStage,
     span: &'s Span,
     /// The number of elements in one value.
     lanes: Lanes,
-    /// The number of independent values per iteration. The instructions of these values are interleaved, to hide latencies.
+    /// The number of independent values per iteration. Their instructions are interleaved to hide latencies.
     copies: usize,
     /// The reductions of the stage. Only the stage that writes outputs has reductions.
     reductions: Option<&'s [Reduction]>,
@@ -41,9 +41,9 @@ struct Pass<'s> {
 /// Neighbouring elements that one iteration of a pass computes.
 struct Group<'s> {
     pass: Pass<'s>,
-    /// The offset of the group from the start of the span, in bytes of reals.
+    /// The number of bytes of reals between the start of the span and the group.
     at: Value,
-    /// The current address of each access that moves in the pass.
+    /// The current address of each access whose address changes during the pass.
     moving: Vec<Option<Value>>,
     /// The values of each instruction, one for each copy.
     values: Vec<Vec<Value>>,
@@ -61,8 +61,8 @@ impl<'a> Emitter<'a, '_> {
         }
     }
 
-    /// Returns the whole innermost axis as a span. In the scratch slots, the values of the axis
-    /// begin at the position `skipped`.
+    /// Returns the whole innermost axis as a span. In the scratch slots, the values of these
+    /// elements begin `skipped` bytes after the start.
     pub fn whole_axis(&mut self, pointers: &[Value], skipped: Option<Value>) -> Span {
         let kernel = self.source.kernel;
         let pointers = self.placed(pointers);
@@ -111,7 +111,7 @@ impl<'a> Emitter<'a, '_> {
         access.positions().all(|id| staging.is_hoisted(kernel, id))
     }
 
-    /// Splits a span into blocks that fit into scratch slots.
+    /// Emits a span in blocks that fit into scratch slots.
     fn blocks(&mut self, span: &Span) {
         let axis = self.source.kernel.dims.len() - 1;
         let (from, to) = (self.int(0), span.count);
@@ -249,8 +249,8 @@ impl<'a> Emitter<'a, '_> {
         self.fold_copies(reductions, (pass.lanes, pass.copies), &last[..sums])
     }
 
-    /// Returns the accesses that need their own pointers in a pass. Also returns, for each of these
-    /// pointers, the distance that it moves per step. Passes over vectors do not need such pointers.
+    /// Returns the accesses that need their own pointers in a pass, and the distance by which each
+    /// of these pointers moves per step. Passes over vectors do not need such pointers.
     fn moving_steps(&mut self, pass: &Pass<'_>) -> (Vec<usize>, Vec<Value>) {
         if pass.lanes.is_vector() {
             return (Vec::new(), Vec::new());
@@ -447,7 +447,7 @@ impl<'a> Emitter<'a, '_> {
         }
     }
 
-    /// Returns the accesses that move along an axis, together with their strides in bytes.
+    /// Returns the accesses whose addresses change along an axis, with their strides in bytes.
     pub fn steps(&mut self, axis: usize) -> (Vec<usize>, Vec<Value>) {
         let list = self.source.accesses.list();
         let moving: Vec<usize> = (0..list.len())

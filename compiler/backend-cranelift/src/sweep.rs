@@ -3,11 +3,11 @@
 //!
 //! Note \[Sweeps\]. A kernel may compute the noise of many elements and sum it over draws. The axis
 //! of draws is then the second-to-last axis, and the elements are the innermost axis. The elements
-//! are split into blocks outside the loop over draws. The data that a block reads and accumulates
-//! then stay in the nearest cache while all draws are processed. The sums are kept in scratch
-//! memory at two levels, so that rounding errors do not grow with the number of draws. The values
-//! in a group of draws are added in the precision of the plan, and the group sums are added in
-//! `f64`. At the end, the total is added to the output once.
+//! are split into blocks outside the loop over draws. The data of a block then stay in the nearest
+//! cache while all draws are processed. Scratch memory holds sums at two levels, so that rounding
+//! errors do not grow with the number of draws. The values of a group of draws are added in the
+//! precision of the plan, and the sums of the groups are added in `f64`. At the end, the total is
+//! added to the output once.
 
 use crate::func::{CounterRange, Emitter, Source, memory};
 use bnnc_base::dtype::Precision;
@@ -20,7 +20,7 @@ use cranelift_codegen::ir::{InstBuilder, Value, types};
 const GROUP: i64 = 64;
 /// The number of bytes that an element's sum in `f64` occupies.
 const WIDE_BYTES: i64 = 8;
-/// The number of elements that one iteration adds. The size of a block is a multiple of this
+/// The number of elements that are added per iteration. The size of a block is a multiple of this
 /// number.
 const UNROLL: i64 = 4;
 
@@ -41,14 +41,14 @@ struct Sum {
     access: usize,
     /// True if there is a separate sum for each element.
     by_element: bool,
-    /// The address of the sums over the current group of draws.
+    /// The address of the sums over the draws in the current group.
     narrow: Value,
-    /// The address of the sums over the previous groups.
+    /// The address of the sums over all previous groups.
     wide: Value,
 }
 
 impl<'a, 'f> Emitter<'a, 'f> {
-    /// Emits the loops over the draws and the elements. These are the last two axes.
+    /// Emits the loops over the draws and the elements, which are the last two axes.
     pub fn sweep(&mut self, pointers: &[Value]) {
         let sums = self.clear_sums();
         let elements = self.source.kernel.dims.len() - 1;
@@ -145,7 +145,7 @@ impl<'a, 'f> Emitter<'a, 'f> {
         sums
     }
 
-    /// Adds the sums over a group of draws to the sums over all previous groups. Beyond the first
+    /// Adds the sums over a group of draws to the sums over all previous groups. After the first
     /// `count` elements, both sums are zero.
     fn widen(&mut self, sum: &Sum, count: Value) {
         let bytes = self.source.precision.bytes() as i64;
@@ -211,7 +211,7 @@ impl<'a, 'f> Emitter<'a, 'f> {
         });
     }
 
-    /// Returns the address of an element whose size in bytes is a power of two.
+    /// Returns the address of an element. The size of elements in bytes must be a power of two.
     fn element_at(&mut self, base: Value, at: Value, bytes: i64) -> Value {
         let skipped = self.scaled(at, bytes);
         self.builder.ins().iadd(base, skipped)

@@ -1,4 +1,4 @@
-//! Emits kernels that call array primitives along a short axis. Several rows share each call.
+//! Emits kernels that call array primitives along a short axis. Each call processes several rows.
 
 use crate::func::{AxisBody, CounterRange, Emitter, Source};
 use bnnc_base::arena::Id;

@@ -9,11 +9,11 @@ use bnnc_base::dtype::DType;
 use bnnc_loops::analysis::staging::BLOCK;
 use bnnc_loops::ir::{Access, InstId, LoopSize};
 
-/// The number of bytes at the start of scratch memory for a call on one element. They hold the
-/// result and the two operands. Each of the three has its own cache line. The scratch slots of
-/// blocks come after these bytes.
+/// The number of bytes at the start of scratch memory that are reserved for a call on one element.
+/// They hold the result and two operands, each in its own cache line. The scratch slots for blocks
+/// follow.
 pub(crate) const SINGLE_BYTES: usize = 3 * LINE;
-/// The distance in bytes between the single elements at the start of scratch memory.
+/// The distance, in bytes, between the elements in these first bytes of scratch memory.
 pub(crate) const LINE: usize = 64;
 
 impl Emitter<'_> {
@@ -105,7 +105,7 @@ impl Emitter<'_> {
         self.source.staging.home[id.index()].unwrap_or_else(|| unreachable!("{id} has a scratch slot"))
     }
 
-    /// Reads the value of an instruction at the offset `within` in the current block.
+    /// Reads the value of an instruction from its scratch slot, at the offset `within` in the current block.
     pub fn recall(&mut self, id: InstId, within: Value) -> Value {
         let (home, dtype) = (self.home_of(id), self.source.kernel.body[id].dtype);
         let ty = self.stored_type(dtype);
@@ -146,7 +146,7 @@ impl Emitter<'_> {
     }
 }
 
-/// Returns the pairs of a kernel's slots that are bound to the same buffer in some launch. Each
+/// Returns the pairs of slots of a kernel that are bound to the same buffer in some launch. Each
 /// pair is in ascending order.
 pub fn shared(plan: &Plan, kernel: u32) -> Vec<(u32, u32)> {
     let mut pairs = Vec::new();

@@ -1,7 +1,6 @@
-//! Defines elementary functions and noise as MLIR functions. These functions are made from
-//! recordings: lists of the operations that the runtime's primitives perform. The functions return
-//! the same numbers as the primitives, but they are inlined into loops and vectorised with the
-//! loops.
+//! Defines elementary functions and noise as MLIR functions. They are made from recordings, which
+//! list the operations that the runtime's primitives perform. The functions return the same numbers
+//! as the primitives, but are inlined into loops and vectorised with them.
 
 use crate::gpu::gamma;
 use crate::text::{Text, Type, Value};
@@ -10,8 +9,8 @@ use bnnc_base::dtype::Precision;
 use bnnc_math::approx::recorded::{self, RecordedOp, RecordedOperand, RecordedStep, RecordedType, Recording};
 use bnnc_math::scalar::Scalar;
 
-/// Returns whether a scalar operation is inlined. Other operations are called in the runtime: long
-/// functions, and functions that need exact products.
+/// Returns whether a scalar operation is inlined. The others are computed by calls of the runtime.
+/// They are long functions, and functions that need exact products.
 pub(crate) fn is_inlined(scalar: Scalar) -> bool {
     let short = !matches!(
         scalar,

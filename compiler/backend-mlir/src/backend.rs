@@ -19,16 +19,16 @@ use std::time::Duration;
 /// The environment variable that contains the path of a worker's executable.
 pub const WORKER: &str = "BNNC_MLIR_WORKER";
 
-/// The prefix of kernel symbols in a program that stays in this process. The prefix is followed by
-/// the number of the kernel.
+/// The prefix of the symbols of kernels in a program that stays in this process. The number of the
+/// kernel follows.
 pub const PREFIX: &str = "kernel_";
 
 /// The backend that compiles through MLIR and LLVM for the host.
 #[derive(Clone, Debug)]
 pub struct Mlir {
-    /// The executable of the worker. If this field is `None`, the environment variable [`WORKER`]
-    /// is used. If this variable is not set, the executable of this process is used, provided it
-    /// includes a worker.
+    /// The executable of the worker. If `None`, the environment variable [`WORKER`] names it. If
+    /// this is not set either, it is the executable of this process, provided that it includes a
+    /// worker.
     pub worker: Option<PathBuf>,
     /// The limit on the address space of a worker in bytes.
     pub memory: u64,
@@ -133,7 +133,7 @@ fn every_symbol_is_known(module: &MlirModule, options: &BackendOptions) -> Resul
     }
 }
 
-/// Compiled kernels in memory, with the text of their MLIR module.
+/// Compiled kernels in memory, and the text of their MLIR module.
 struct Compiled {
     code: LoadedCode,
     text: String,

@@ -36,7 +36,7 @@ pub(crate) fn scratch_bytes(schedule: &Schedule, precision: Precision) -> usize 
     SINGLE_BYTES + (narrow + wide) * BLOCK as usize
 }
 
-/// The addresses for a block of noise (its results and its gamma shapes), and the number of its
+/// The addresses of the results and of the gamma shapes for a block of noise, and the number of its
 /// elements.
 struct NoiseAddresses {
     out: Value,
@@ -66,7 +66,7 @@ impl<'a> Emitter<'a> {
         self.call(&self.source.kernel.body[id].op, &arguments);
     }
 
-    /// Returns the address where a call starts to read a block of its operand.
+    /// Returns the address of the block from which a call reads an operand.
     fn block_of(&mut self, operand: InstId) -> Value {
         match (
             self.source.staging.home[operand.index()],
@@ -78,8 +78,8 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// Generates a block of a noise stream. The block begins at the current indices. The values of
-    /// the block are stored `skipped` elements after the start of their scratch slots.
+    /// Generates a block of a noise stream. The block begins at the current indices. Its values are
+    /// stored `skipped` elements after the start of the scratch slot.
     pub fn noise_block(&mut self, id: InstId, count: Value, skipped: Option<Value>) {
         let noise = self.noise_of(id);
         let coordinates = noise.coordinates.map(|coordinate| self.value(coordinate, None));
@@ -147,8 +147,7 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// Generates one element of a noise stream whose distribution is computed by inlined
-    /// arithmetic.
+    /// Generates one element of a noise stream with inlined arithmetic.
     fn noise_inline(&mut self, id: InstId, kind: NoiseKind, coordinates: [Value; 3]) -> Value {
         let (key, element) = self.key_and_element(id);
         let (low, high) = (self.half(key, 0), self.half(key, 32));
@@ -221,8 +220,8 @@ impl<'a> Emitter<'a> {
 /// The functions that the kernels of a module call.
 #[derive(Default)]
 pub(crate) struct Needs {
-    /// Runtime functions by symbol. Each has a declaration, and the name of one kernel that calls
-    /// the function.
+    /// Runtime functions by symbol, each with its declaration and the name of one kernel that calls
+    /// it.
     pub runtime: BTreeMap<String, (String, String)>,
     /// The functions that are inlined.
     pub approximations: Vec<Approximation>,

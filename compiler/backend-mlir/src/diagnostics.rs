@@ -3,8 +3,7 @@
 use std::fmt;
 use std::io;
 
-/// The reason why a worker did not lower a module. The worker writes this reason to its
-/// standard error.
+/// The reason why a worker did not lower a module. The worker writes it to its standard error.
 #[derive(Debug)]
 pub enum LoweringError {
     /// The module could not be read.

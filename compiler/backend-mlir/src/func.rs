@@ -14,15 +14,15 @@ use bnnc_loops::ir::{InstId, InstOp, Kernel, LoopSize};
 use bnnc_math::scalar::Scalar;
 use std::mem::offset_of;
 
-/// The kernel that is emitted as a function, and the decisions about this kernel.
+/// The kernel that is emitted as a function, and the decisions about how to emit it.
 pub(crate) struct Source<'a> {
     /// The kernel.
     pub kernel: &'a Kernel,
-    /// The number of iterations along the kernel's outermost axis that correspond to one iteration
-    /// along the launch's outer axis.
+    /// The number of iterations of the kernel's outermost axis for one iteration of the outer axis
+    /// in the launch.
     pub factor: i64,
-    /// The axis that is divided among launches. It is the outermost axis, except after an exchange
-    /// of axes.
+    /// The axis that is divided among launches. It is the outermost axis unless axes were
+    /// exchanged.
     pub divided: usize,
     /// The loops and the stages that compute each instruction.
     pub staging: &'a KernelStaging,
@@ -32,7 +32,7 @@ pub(crate) struct Source<'a> {
     pub precision: Precision,
     /// True if every launch binds different buffers to the kernel's slots.
     pub distinct: bool,
-    /// True if the function runs on a GPU. There, it cannot call the runtime.
+    /// True if the function runs on a GPU, where it cannot call the runtime.
     pub device: bool,
 }
 
@@ -45,8 +45,8 @@ pub(crate) struct Emitter<'a> {
     /// The value of each instruction at the current point of the text. `None` if the value is not
     /// known there.
     pub values: Vec<Option<Value>>,
-    /// The current value of each output's reduction. Set only inside the loops that carry this
-    /// value.
+    /// The current value of the reduction for each output. It is set only inside the loops that
+    /// carry this value.
     pub held: Vec<Option<Value>>,
     /// The current index of each enclosing loop.
     pub indices: Vec<Value>,
@@ -60,7 +60,7 @@ pub(crate) struct Emitter<'a> {
     ints: Vec<Option<Value>>,
 }
 
-/// The body of a loop. The body receives the counter of the loop.
+/// The body of a loop, which receives the counter of the loop.
 pub(crate) type Body<'b, 'a> = &'b mut dyn FnMut(&mut Emitter<'a>, Value);
 
 impl<'a> Emitter<'a> {
@@ -104,8 +104,8 @@ impl<'a> Emitter<'a> {
         emitter.text.close("}");
     }
 
-    /// Creates an emitter inside a GPU function. The addresses of the buffers and the integers of
-    /// the kernel are given for each slot.
+    /// Creates an emitter inside a GPU function. For each slot, the address of the buffer or the
+    /// integer of the kernel is given.
     pub fn on_device(
         source: &'a Source<'a>,
         (text, needs): (&'a mut Text, &'a mut Needs),
@@ -127,8 +127,8 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// Emits the kernel inside a condition: it runs only if all axes have iterations. Values that
-    /// are read outside the loops exist only inside this condition.
+    /// Emits the kernel inside a condition, so that it runs only if all axes have iterations.
+    /// Values that are read outside the loops exist only then.
     fn unless_empty(&mut self) {
         let (start, end) = self.range;
         let mut some = self.text.compare("slt", start, end);
@@ -205,8 +205,8 @@ impl<'a> Emitter<'a> {
         });
     }
 
-    /// Computes the instructions that belong inside the first `depth` loops, but not inside further
-    /// loops. If `needed` is given, only the instructions marked in it are computed.
+    /// Emits the instructions that belong inside the first `depth` loops and not inside further
+    /// ones. If `needed` is given, emits only the instructions that it marks.
     pub fn hoist(&mut self, depth: usize, needed: Option<&[bool]>) {
         let Source { kernel, staging, .. } = self.source;
         for id in kernel.body.ids() {
@@ -218,8 +218,8 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// Computes an instruction. The values of its operands must be known. If the loop has blocks,
-    /// `within` is the offset in the current block.
+    /// Emits the computation of an instruction. The values of its operands must be known. If the
+    /// loop has blocks, `within` is the offset in the current block.
     pub fn compute(&mut self, id: InstId, within: Option<Value>) -> Value {
         let inst = &self.source.kernel.body[id];
         let ty = Type::of(inst.dtype, self.source.precision);
@@ -275,8 +275,8 @@ impl<'a> Emitter<'a> {
         [number(0), number(1)]
     }
 
-    /// Returns the value of an instruction. If the value is not known at this point, it is read
-    /// from scratch memory at the offset `within` in the current block.
+    /// Returns the value of an instruction. A value that is not known at this point is read from
+    /// scratch memory, at the offset `within` in the current block.
     pub fn value(&mut self, id: InstId, within: Option<Value>) -> Value {
         match (self.values[id.index()], within) {
             (Some(value), _) => value,
@@ -312,7 +312,7 @@ fn read_ints(kernel: &Kernel, text: &mut Text, ints: Value) -> Vec<Option<Value>
     read
 }
 
-/// Multiplies indices or sizes. The product addresses memory, so it cannot overflow.
+/// Multiplies indices or sizes. The product cannot overflow, because it addresses memory.
 pub(crate) fn times(text: &mut Text, x: Value, y: Value) -> Value {
     text.value(
         Type::Long,
@@ -320,7 +320,7 @@ pub(crate) fn times(text: &mut Text, x: Value, y: Value) -> Value {
     )
 }
 
-/// Adds indices or sizes. The sum addresses memory, so it cannot overflow.
+/// Adds indices or sizes. The sum cannot overflow, because it addresses memory.
 pub(crate) fn plus(text: &mut Text, x: Value, y: Value) -> Value {
     text.value(
         Type::Long,

@@ -3,8 +3,8 @@
 //!
 //! `mapping` distributes the points of a kernel among threads, `kernel` emits the parts of kernels
 //! as functions, and `primitives` emits the primitives that plans call. All functions are emitted
-//! in the LLVM dialect. The only intrinsics in these functions are the few that return the
-//! position of a thread. Elementary functions are inlined from recordings, so no device library is
+//! in the LLVM dialect. Their only intrinsics are the few that return the position of a thread.
+//! Elementary functions are inlined from recordings, so no device library is
 //! needed.
 
 mod backend;
@@ -28,7 +28,7 @@ use chip::Chip;
 use kernel::Function;
 
 /// Returns the text of a module for the GPU `chip`, and the device program that launches this
-/// module. The device program does not contain an image yet.
+/// module. It does not contain an image yet.
 ///
 /// # Errors
 /// Returns [`Fault::Limit`] if the program needs a primitive that is not available on GPUs.

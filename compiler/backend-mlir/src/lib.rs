@@ -3,9 +3,9 @@
 //!
 //! `module` writes a program as text, with one function per kernel. `schedule` decides where each
 //! instruction is computed. `func` emits the loops, and `stmt` the innermost loops. `access` emits
-//! the addresses, and `reduce` the outputs. `scalar` emits single operations, and `call` the calls
-//! of runtime primitives. `gpu` does the same work for GPUs. The text is sent to a worker process
-//! (`process`), because LLVM may abort or use up the memory.
+//! the addresses, and `reduce` emits the outputs. `scalar` emits single operations, and `call`
+//! emits calls of runtime primitives. `gpu` does the same work for GPUs. The text is sent to a
+//! worker process (`process`), because LLVM may abort or use up the memory.
 
 mod access;
 mod approximation;

@@ -9,7 +9,7 @@ use mlir_sys::{
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::ptr::null_mut;
 
-/// Stands for LLVM types that the bindings of MLIR do not declare.
+/// Stands for a type of LLVM that the bindings of MLIR do not declare.
 type Opaque = *mut c_void;
 
 /// The relocation model of the machine code. The code may be loaded at any address, and calls the

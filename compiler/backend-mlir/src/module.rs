@@ -1,5 +1,5 @@
-//! Writes a program as the text of one MLIR module. Each kernel becomes a function. Its parameters
-//! are the arguments that the runtime passes.
+//! Writes a program as the text of one MLIR module. Each kernel becomes a function, whose
+//! parameters are the arguments that the runtime passes.
 
 use crate::access::shared;
 use crate::call::{Needs, scratch_bytes};
@@ -12,14 +12,14 @@ use bnnc_loops::analysis::sweep::order;
 use bnnc_loops::ir::{Kernel, LoopProgram};
 use std::collections::BTreeMap;
 
-/// The text of a module, and the properties of the module that the runtime needs.
+/// The text of a module, and the properties of it that the runtime needs.
 pub struct MlirModule {
     /// The text in MLIR.
     pub text: String,
-    /// For each kernel, the name of the kernel's function, and the number of scratch bytes that one
+    /// For each kernel, the name of its function, and the number of scratch bytes that one
     /// invocation needs.
     pub kernels: Vec<(String, usize)>,
-    /// The runtime functions that the module calls, each with the name of one kernel that calls the function.
+    /// The runtime functions that the module calls, each with the name of one kernel that calls it.
     pub symbols: BTreeMap<String, String>,
 }
 
@@ -90,8 +90,8 @@ fn draft<'a>(program: &LoopProgram, at: usize, original: &'a Kernel) -> Draft<'a
     }
 }
 
-/// Writes the alias scopes. Each slot and each scratch block has two entries. The first is the
-/// scope of its own memory. The second is a list of scopes for all other memory.
+/// Writes the alias scopes. There are two entries for each slot and each scratch block: the scope
+/// of its own memory, and a list of the scopes of all other memory.
 fn scopes(text: &mut Text, drafts: &[Draft<'_>]) {
     let slots = drafts.iter().map(|draft| draft.kernel.slots.len()).max();
     let blocks = |draft: &Draft<'_>| draft.schedule.staging.homes + draft.schedule.sums.len();

@@ -1,17 +1,16 @@
-//! The passes of MLIR and LLVM. A comment on each pass gives the reason for it.
+//! The passes of MLIR and LLVM. The comment on each pass gives the reason for it.
 
 /// The passes that turn the text of a module into the LLVM dialect.
 pub const TO_LLVM: &[&str] = &[
-    // Replaces loops and conditionals by blocks and branches, because LLVM's loop passes need
-    // blocks and branches.
+    // Replaces loops and conditionals by blocks and branches, which the loop passes of LLVM need.
     "convert-scf-to-cf",
     // Replaces operations of the arithmetic dialect by operations of LLVM, with the same rounding
     // and the same flags.
     "convert-arith-to-llvm",
     // Replaces branches by branches of LLVM.
     "convert-cf-to-llvm",
-    // Removes the casts that the three conversions leave. A cast that cannot be removed becomes an
-    // error here instead of later.
+    // Removes the casts that the three conversions leave. A cast that cannot be removed causes an
+    // error already here.
     "reconcile-unrealized-casts",
 ];
 
@@ -33,8 +32,8 @@ pub const TO_PTX: &[&str] = &[
     "gpu-module-to-binary{format=isa}",
 ];
 
-/// The passes that optimise LLVM IR before code generation. These passes move invariants out of
-/// loops, vectorise loops for the host's vector width, unroll other loops, and remove unused code.
+/// The passes that optimise LLVM IR before code generation. They move invariants out of loops,
+/// vectorise loops for the vector width of the host, unroll other loops, and remove unused code.
 pub const OPTIMISE: &str = "default<O3>";
 
 /// Returns the passes as the text of a pass pipeline.

@@ -1,5 +1,5 @@
-//! The compiler's side of the worker process. This side starts the worker, sends the module,
-//! supervises the worker, and explains why the worker ended.
+//! The compiler's side of the worker process. It starts the worker, sends the module, supervises
+//! the worker, and explains why it ended.
 
 use crate::backend::WORKER;
 use crate::protocol::{self, WorkerRequest, unframe};
@@ -11,20 +11,19 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-/// A response with more bytes than this is an error, even if the worker's memory limit would allow
-/// it.
+/// The largest response in bytes. A longer one is an error, even if the worker's memory limit would
+/// allow it.
 const LONGEST_ANSWER: u64 = 1 << 30;
-/// Diagnostics of the worker are cut off after this number of bytes.
+/// The number of bytes after which diagnostics of the worker are cut off.
 const LONGEST_COMPLAINT: u64 = 1 << 16;
 /// The signal that operating systems send to end a process when the machine runs out of memory.
 const KILL: i32 = 9;
-/// Signals that come from outside the process, so they do not mean a crash: hangup, interrupt,
+/// Signals that do not mean a crash, because they come from outside the process: hangup, interrupt,
 /// termination, and the CPU time limit.
 const FROM_OUTSIDE: [i32; 4] = [1, 2, 15, 24];
 /// The number of characters that a message quotes from a worker's diagnostics.
 const QUOTED: usize = 600;
-/// The interval between two checks whether the worker has ended. These checks begin when the worker
-/// has sent its response.
+/// After the worker has sent its response, the interval between two checks of whether it has ended.
 const GLANCE: Duration = Duration::from_millis(2);
 
 /// A worker and its limits.
@@ -50,7 +49,7 @@ impl Worker {
     ///
     /// # Errors
     /// Fails if the worker cannot be started, rejects the module, ends early, or exceeds its limits
-    /// on memory or time. Also fails if the response is malformed or too long.
+    /// on memory or time. It also fails if the response is malformed or too long.
     pub fn lower(&self, text: &str, target: crate::protocol::CodeTarget) -> Result<Vec<u8>, Fault> {
         let request = WorkerRequest {
             target,
@@ -76,14 +75,14 @@ impl Worker {
         artefact.ok_or_else(|| self.no_worker(&outcome))
     }
 
-    /// Sends the module to the worker, and waits until the worker ends. Kills the worker at the
-    /// time limit, or after a response that is too long.
+    /// Sends the module to the worker, and waits until the worker ends. Kills the worker if it
+    /// exceeds the time limit, or if its response is too long.
     fn converse(&self, child: &mut Child, text: &str) -> Result<Outcome, Fault> {
         let deadline = Instant::now() + self.time;
         if let Some(mut input) = child.stdin.take() {
             let text = text.to_owned();
-            // A failed write is ignored: a worker that ends early closes the pipe, and its exit
-            // status gives the reason.
+            // A failed write is ignored, because a worker that ends early closes the pipe, and its
+            // exit status gives the reason.
             std::thread::spawn(move || input.write_all(text.as_bytes()));
         }
         let most = self.memory.min(LONGEST_ANSWER);
@@ -103,8 +102,7 @@ impl Worker {
             }
         };
         let Some(status) = ended else {
-            // If the worker has already ended, killing it and waiting for it do not change
-            // anything.
+            // If the worker has already ended, killing it and waiting for it have no effect.
             let _ = child.kill();
             let _ = child.wait();
             return Err(limit(match is_long {
@@ -149,8 +147,7 @@ impl Worker {
             ));
         }
         // Rust does not report the type of the exception. LLVM and MLIR do not throw exceptions
-        // themselves, so the exception must come from the C++ library. The exception is usually
-        // `bad_alloc`.
+        // themselves, so it must come from the C++ library, and is usually `bad_alloc`.
         if outcome.complaint.contains("foreign exception") {
             return limit(format!(
                 "MLIR stopped with a C++ exception, probably because it needs more than the allowed {mebibytes} MiB{said}"
@@ -173,7 +170,7 @@ impl Worker {
     }
 }
 
-/// Waits until a process ends or the deadline passes. A process may continue to run after it has
+/// Waits until a process ends or the deadline passes. A process may still be running after it has
 /// closed its pipes.
 fn end(child: &mut Child, deadline: Instant) -> io::Result<Option<ExitStatus>> {
     loop {

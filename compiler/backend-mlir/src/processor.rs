@@ -1,6 +1,6 @@
 //! The capabilities of the host processor. Code is compiled for this processor.
 
-/// Returns the processor extensions that the code may use, by their names in `std::arch`.
+/// Returns the processor extensions that the code may use. The names are those that `std::arch` uses.
 pub(crate) fn features() -> Vec<String> {
     #[cfg(target_arch = "x86_64")]
     {
@@ -21,8 +21,8 @@ pub(crate) fn features() -> Vec<String> {
     }
 }
 
-/// Returns whether the processor has a fused multiply-add instruction. Without this
-/// instruction, the inlined functions are made from other recordings.
+/// Returns whether the processor has a fused multiply-add instruction. Without it, the inlined
+/// functions are made from other recordings.
 pub(crate) fn has_fused_products() -> bool {
     #[cfg(target_arch = "x86_64")]
     {

@@ -5,16 +5,16 @@
 /// The subcommand that makes an executable run as a worker.
 pub const SUBCOMMAND: &str = "__mlir-worker";
 
-/// The exit status for invalid arguments. If an executable that is not a worker is started with
-/// these arguments, it also ends with this status.
+/// The exit status for invalid arguments. An executable that is not a worker also ends with this
+/// status if it is started as one.
 pub const MISUNDERSTOOD: i32 = 2;
 
-/// The beginning of a response. After the header, the length of the artefact follows in eight
-/// bytes, with the lowest byte first.
+/// The beginning of a response. It is followed by the length of the artefact in eight bytes, with
+/// the lowest byte first.
 pub const HEADER: &[u8] = b"bnnc-mlir-worker 1\n";
 
 bnnc_base::named! {
-    /// The form into which a module is lowered.
+    /// The form to which a module is lowered.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum CodeTarget {
         /// A relocatable object for the host processor. The code uses all extensions of this processor.
@@ -24,7 +24,7 @@ bnnc_base::named! {
     }
 }
 
-/// The request that a worker is started for.
+/// The request for which a worker is started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WorkerRequest {
     /// The form of the result.

@@ -1,13 +1,13 @@
-//! Emits a scalar operation as MLIR operations. Also emits the step that combines two values of a
-//! reduction.
+//! Emits a scalar operation, or the step that combines two values of a reduction, as MLIR
+//! operations.
 
 use crate::text::{Text, Type, Value};
 use bnnc_abi::plan::Combine;
 use bnnc_base::dtype::Precision;
 use bnnc_math::scalar::Scalar;
 
-/// Emits the operation `scalar` on the operands `x`. For each of the first two operands,
-/// `never_nan` is true if the operand cannot be NaN.
+/// Emits the operation `scalar` on the operands `x`. `never_nan` states, for each of the first two
+/// operands, whether it cannot be NaN.
 pub(crate) fn apply(text: &mut Text, scalar: Scalar, x: &[Value], never_nan: [bool; 2]) -> Value {
     match scalar {
         Scalar::Add => text.alike(of(x, "arith.addf", "arith.addi"), x),
@@ -132,8 +132,8 @@ fn neg(text: &mut Text, x: Value) -> Value {
     text.alike("arith.subi", &[zero, x])
 }
 
-/// Converts a value to an integer. A real is truncated, and numbers outside the range saturate. NaN
-/// becomes zero.
+/// Converts a value to an integer. A real is truncated, a number outside the range saturates, and
+/// NaN becomes zero.
 fn int_of(text: &mut Text, x: Value) -> Value {
     match x.ty {
         Type::Real(_) => text.value(
@@ -152,7 +152,7 @@ fn extremum(text: &mut Text, scalar: Scalar, x: &[Value], never_nan: [bool; 2]) 
         let name = if max { "arith.maxsi" } else { "arith.minsi" };
         return text.alike(name, x);
     }
-    // A constant operand becomes the first operand.
+    // A constant operand is moved to the front.
     let (x, y, never_nan) = match never_nan {
         [false, true] => (x[1], x[0], true),
         [never_nan, _] => (x[0], x[1], never_nan),
@@ -180,6 +180,6 @@ fn sign(text: &mut Text, x: Value) -> Value {
     text.select(positive, one, signed)
 }
 
-// Note [Extrema]. The operation `select (lt y x) x y` is one machine instruction. Its result is `y`
-// if either operand is NaN. More instructions are needed only if `x` can be NaN. A constant `x`
-// cannot be NaN.
+// Note [Extrema]. The operation `select (lt y x) x y` is one machine instruction, whose result is
+// `y` if either operand is NaN. More instructions are needed only if `x` can be NaN, which is never
+// the case for a constant.

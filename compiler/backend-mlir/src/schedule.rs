@@ -17,7 +17,7 @@ pub(crate) struct Schedule {
     pub sums: Vec<usize>,
     /// True if the kernel is swept over its last two axes.
     pub swept: bool,
-    /// For each output, the outermost axis whose loop keeps the output's reduction in a register.
+    /// For each output, the outermost axis whose loop keeps the reduction for it in a register.
     pub carried: Vec<Option<usize>>,
 }
 
@@ -36,7 +36,7 @@ impl Schedule {
         }
     }
 
-    /// Returns a schedule without decisions, for callers that make all decisions themselves.
+    /// Returns an empty schedule for callers that make all decisions themselves.
     pub fn without_loops(kernel: &Kernel) -> Schedule {
         Schedule {
             staging: KernelStaging::none(kernel),
@@ -47,7 +47,7 @@ impl Schedule {
     }
 }
 
-/// Returns whether generated code calls the runtime for this operation.
+/// Returns whether the generated code computes this operation by a call of the runtime.
 pub(crate) fn is_called(inst: &Inst) -> bool {
     match &inst.op {
         InstOp::Apply(scalar, _) => scalar.is_called() && !is_inlined(*scalar),
@@ -56,9 +56,9 @@ pub(crate) fn is_called(inst: &Inst) -> bool {
     }
 }
 
-/// Returns an axis along which the address of a reducing output does not change. The address does
-/// not change along the axes inside it either. Of all such axes, the outermost is returned. Returns
-/// `None` if no such axis exists, or if another access uses the slot of the output.
+/// Returns the outermost axis such that the address of a reducing output changes neither along this
+/// axis nor along the axes inside it. Returns `None` if there is no such axis, or if another access
+/// uses the slot of the output.
 fn carried(kernel: &Kernel, depth: &[usize], output: &KernelOutput) -> Option<usize> {
     output.combine?;
     let slot = output.access.slot;

@@ -85,7 +85,7 @@ impl<'a> Emitter<'a> {
         });
     }
 
-    /// Emits one row of a tile. The row begins `skipped` elements after the start of the tile's block.
+    /// Emits one row of a tile. The row begins `skipped` elements after the start of the block.
     fn row(&mut self, number: usize, length: i64, skipped: Value) {
         let length = self.text.long(length);
         let inner = self.source.kernel.dims.len() - 1;
@@ -112,8 +112,8 @@ impl<'a> Emitter<'a> {
         self.count(LoopBounds::by_one(zero, count), body);
     }
 
-    /// Emits the loop over the rows of a tile. The loop belongs to the stage `number`, or to a call
-    /// if `number` is `None`.
+    /// Emits the loop over the rows of a tile. The loop is for the stage `number`, or for a call if
+    /// `number` is `None`.
     fn rows(&mut self, tile: Tile, number: Option<usize>, needed: &[bool], body: crate::func::Body<'_, 'a>) {
         let depth = self.source.kernel.dims.len() - 1;
         self.part(number.unwrap_or(0), tile.count, &mut |emitter, row| {

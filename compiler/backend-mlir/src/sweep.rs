@@ -3,10 +3,10 @@
 //!
 //! Note \[Sweeps\]. A kernel may compute the noise of many elements and sum it over draws. The axis
 //! of draws is then the second-to-last axis, and the elements are the innermost axis. The elements
-//! are split into blocks outside the loop over draws. The data that a block reads and accumulates
-//! then stay in the nearest cache while all draws are processed. The sums are kept in scratch
-//! memory in `f64`, so that their rounding errors do not grow with the number of draws. At the end,
-//! the sums are added to the output once.
+//! are split into blocks outside the loop over draws. The data of a block then stay in the nearest
+//! cache while all draws are processed. Scratch memory holds the sums in `f64`, so that their
+//! rounding errors do not grow with the number of draws. At the end, they are added to the output
+//! once.
 
 use crate::func::Emitter;
 use crate::scalar;
@@ -18,8 +18,7 @@ use bnnc_loops::analysis::staging::BLOCK;
 const WIDE: Type = Type::Real(Precision::F64);
 
 impl<'a> Emitter<'a> {
-    /// Emits the loops over the draws and the elements. These are the last two axes. The loops
-    /// cover a range of draws.
+    /// Emits the loops over a range of draws and over the elements, which are the last two axes.
     pub fn sweep(&mut self, draws: LoopBounds) {
         let elements = self.source.kernel.dims.len() - 1;
         let (from, to) = self.axis_range(elements);
@@ -56,7 +55,7 @@ impl<'a> Emitter<'a> {
         });
     }
 
-    /// Adds a value to the sum of an element. Returns false if the output does not have sums in
+    /// Adds a value to the sum for an element. Returns false if there are no sums for the output in
     /// scratch memory.
     pub fn add_to_sum(&mut self, output: usize, value: Value, within: Value) -> bool {
         let sums = &self.source.schedule.sums;

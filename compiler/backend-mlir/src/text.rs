@@ -21,7 +21,7 @@ pub(crate) enum Type {
 }
 
 impl Type {
-    /// Returns the type of values of the element type `dtype`.
+    /// Returns the type of a value whose element type is `dtype`.
     pub fn of(dtype: DType, precision: Precision) -> Type {
         match dtype {
             DType::Real => Type::Real(precision),
@@ -99,14 +99,14 @@ pub(crate) struct Text {
 pub struct LoopBounds {
     /// The first value.
     pub from: Value,
-    /// The excluded end.
+    /// The end, which is excluded.
     pub to: Value,
     /// The difference between consecutive values.
     pub step: i64,
 }
 
 impl LoopBounds {
-    /// Returns bounds with step 1: a loop over all values from `from` to below `to`.
+    /// Returns bounds for a loop over all values from `from` to `to`, excluding `to`.
     pub fn by_one(from: Value, to: Value) -> LoopBounds {
         LoopBounds { from, to, step: 1 }
     }
@@ -207,7 +207,7 @@ impl Text {
     }
 
     /// Returns several new values. The next line must define all of them together. Also returns the
-    /// name of this group of values in that line.
+    /// name of the group of values in that line.
     pub fn several(&mut self, types: &[Type]) -> (Vec<Value>, String) {
         let number = self.fresh(Type::Long).number;
         let value = |(at, ty): (usize, &Type)| Value {
@@ -268,8 +268,7 @@ impl Text {
         }
     }
 
-    /// Writes a real constant. The constant is written in decimals if possible, otherwise by its
-    /// bits.
+    /// Writes a real constant. It is written in decimals if possible, and otherwise as bits.
     fn real(&mut self, ty: Type, decimals: String, bits: impl Display) -> Value {
         let whole = decimals
             .trim_start_matches('-')
@@ -328,7 +327,7 @@ impl Text {
         )
     }
 
-    /// Writes a load. `attributes` is empty or begins with a space.
+    /// Writes a load from memory. `attributes` is empty or begins with a space.
     pub fn load(&mut self, ty: Type, address: Value, attributes: &str) -> Value {
         self.value(
             ty,

@@ -18,7 +18,7 @@ use mlir_sys::{
 };
 use std::io::{Read, Write};
 
-/// Runs the request that the arguments after the subcommand describe. Returns the exit status.
+/// Handles the request that is given by the arguments after the subcommand, and returns the exit status.
 pub fn run(arguments: &[String]) -> u8 {
     let Some(request) = WorkerRequest::parse(arguments) else {
         eprintln!("an MLIR worker needs a target and a number of bytes");
@@ -80,13 +80,13 @@ pub fn lower(text: &str, target: CodeTarget) -> Result<Vec<u8>, LoweringError> {
     }
 }
 
-/// Returns the assembly text that the GPU binaries of a module contain.
+/// Returns the assembly text in the GPU binaries of a module.
 fn assembly(module: &Module<'_>) -> Result<Vec<u8>, LoweringError> {
     let mut operation = module.body().first_operation();
     while let Some(each) = operation {
         if let Ok(objects) = each.attribute("objects") {
-            // SAFETY: the attribute of a binary is a list of objects. Only positions within the
-            // list's length are accessed. The text is copied while the module still exists.
+            // SAFETY: the attribute of a binary is a list of objects. Only positions inside the
+            // list are accessed. The text is copied while the module still exists.
             unsafe {
                 let objects = objects.to_raw();
                 if mlirAttributeIsAArray(objects) && mlirArrayAttrGetNumElements(objects) == 1 {
@@ -101,7 +101,7 @@ fn assembly(module: &Module<'_>) -> Result<Vec<u8>, LoweringError> {
     Err(LoweringError::Mlir("MLIR made no assembly".to_owned()))
 }
 
-/// Limits the address space to `bytes`, or to the user's own limit if this limit is lower.
+/// Limits the address space to `bytes`, or to the limit that the user has set, if it is lower.
 /// Allocations of the worker then fail before the whole machine runs out of memory.
 #[cfg(unix)]
 fn limit_addresses(bytes: u64) {
@@ -120,7 +120,7 @@ fn limit_addresses(bytes: u64) {
         hard: u64::MAX,
     };
     // SAFETY: the functions only read and write the two numbers. If `setrlimit` fails, the worker
-    // runs without a limit. This is acceptable.
+    // runs without a limit, which is acceptable.
     unsafe {
         getrlimit(ADDRESS_SPACE, &raw mut limits);
         limits.soft = limits.soft.min(bytes);

@@ -1,5 +1,5 @@
-//! Makes executables from compiled programs. This module finds the runtime, runs the C linker, and
-//! writes the executable.
+//! Makes executables from compiled programs: finds the runtime, runs the C linker, and writes the
+//! executable.
 
 pub mod diagnostics;
 pub mod output;
@@ -28,11 +28,11 @@ impl From<Fault> for BuildFailure {
     }
 }
 
-/// The environment variable with the path of the runtime library or executable. It may also have
-/// the path of their folder.
+/// The environment variable with the path of the runtime library or executable, or of the folder
+/// that contains it.
 const VARIABLE: &str = "BNNC_RUNTIME";
 
-/// The source file of the executables. This file is either the static library of the runtime, or an
+/// The file from which executables are made. It is either the static library of the runtime, or an
 /// executable that does not contain a program yet.
 pub struct Runtime {
     /// The path of the file.
@@ -40,7 +40,7 @@ pub struct Runtime {
 }
 
 impl Runtime {
-    /// Finds the static library of the runtime, which the linker needs to make executables. `given`
+    /// Finds the static library of the runtime, with which the linker makes executables. `given`
     /// is the path of the library or of its folder.
     ///
     /// # Errors
@@ -53,7 +53,7 @@ impl Runtime {
         find(given, name)
     }
 
-    /// Finds the executable that `bnnc build` appends a program to. `given` is the path of this
+    /// Finds the executable to which `bnnc build` appends a program. `given` is the path of this
     /// executable or of its folder.
     ///
     /// # Errors
@@ -63,8 +63,8 @@ impl Runtime {
     }
 }
 
-/// Searches for a file in this order: at the path from the command line, at the path in the
-/// environment variable, beside this executable, and in `../lib/bnnc`.
+/// Searches for a file. The places, in order, are the path on the command line, the path in the
+/// environment variable, the folder of this executable, and `../lib/bnnc`.
 fn find(given: Option<&Path>, name: &str) -> Result<Runtime, Box<Diagnostic>> {
     let said = given
         .map(Path::to_path_buf)

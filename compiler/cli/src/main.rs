@@ -18,7 +18,7 @@ fn main() -> ExitCode {
         Err(mut error) => {
             tips::add(&mut error, &arguments);
             let status = if error.use_stderr() { 2 } else { 0 };
-            // Errors of printing are ignored, because a closed pipe is not a failure.
+            // Errors in printing are ignored, because a closed pipe is not a failure.
             let _ = error.print();
             return ExitCode::from(status);
         }
@@ -28,7 +28,7 @@ fn main() -> ExitCode {
         arguments::Color::Always => terminal::set_colour(true),
         arguments::Color::Never => terminal::set_colour(false),
     }
-    // The checker and the elaborator recurse on nested expressions. The limit on the nesting depth
-    // fits the stack of this thread.
+    // The checker and the elaborator recurse on nested expressions. The stack of this thread is
+    // large enough for the limit on the nesting depth.
     ExitCode::from(terminal::work(move || commands::run(parsed.command)))
 }

@@ -16,7 +16,7 @@ use bnnc_driver::{diagnostics, render};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-/// The format of printed diagnostics.
+/// The format in which diagnostics are printed.
 #[derive(Clone, Copy, Debug)]
 pub struct Display {
     /// True if each diagnostic is one JSON object on its own line.
@@ -66,8 +66,8 @@ pub fn options(compile: &Compile, display: Display) -> Result<CompileOptions, u8
     })
 }
 
-/// Adds the extension `.bnn` to a path, such as `yacht`. Returns the result if a program with this
-/// path exists.
+/// Adds the extension `.bnn` to a path such as `yacht`, and returns the new path if a program
+/// exists there.
 pub fn with_ending(file: &Path) -> Option<PathBuf> {
     let mut name = file.as_os_str().to_owned();
     name.push(".bnn");
@@ -130,7 +130,7 @@ pub fn schemas(
 }
 
 /// Reads the data that the chosen inferences use. Each data item may use at most `most` bytes of
-/// memory or, without this limit, the available memory. The error is the exit status.
+/// memory. Without this limit, it may use the available memory. The error is the exit status.
 pub fn sources(
     program: &CheckedProgram,
     options: &CompileOptions,

@@ -1,5 +1,5 @@
-//! Adds tips about invalid command lines that the argument parser does not know: about options of
-//! items, and about programs without their extension.
+//! Adds tips to errors about invalid command lines that the argument parser does not give. They
+//! concern options of items, and programs without their extension.
 
 use crate::arguments::CommandLine;
 use crate::session::with_ending;
@@ -16,7 +16,7 @@ pub fn add(error: &mut clap::Error, arguments: &[OsString]) {
         ErrorKind::InvalidSubcommand => of_command(error),
         _ => return,
     };
-    // The parser's suggestion, such as "to pass '--epochs' as a value, use '-- --epochs'", is
+    // A suggestion of the parser, such as "to pass '--epochs' as a value, use '-- --epochs'", is
     // removed, because no command accepts such a value.
     error.remove(ContextKind::Suggested);
     if !tips.is_empty() {
@@ -70,9 +70,9 @@ fn has(command: &Command, option: &str) -> bool {
         .any(|argument| argument.get_long() == Some(option))
 }
 
-/// Returns the kinds of items that have an option with this name or synonym, and for each the text
+/// Returns the kinds of items that have an option with this name or synonym, each with the text
 /// that sets the option. For example, `learning_rate` is a synonym for the optimiser of a training
-/// run and for the step size of a chain.
+/// run, and for the step size of a chain.
 fn settings(word: &str) -> Vec<(String, String)> {
     let mut settings: Vec<(String, String)> = Vec::new();
     for method in method::ALL.iter() {
@@ -91,8 +91,8 @@ fn settings(word: &str) -> Vec<(String, String)> {
     settings
 }
 
-/// Returns the value that a tip shows. The value is the default of the option, if a shell does not
-/// split this default into words.
+/// Returns the value that a tip shows. It is the option's default, unless a shell would split the
+/// default into words.
 fn value(option: &OptionDef) -> &'static str {
     let is_plain = |text: &str| {
         text.chars()

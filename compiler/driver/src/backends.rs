@@ -26,7 +26,7 @@ pub static ALL: &[&(dyn Backend + Sync)] = &[
     &CUDA,
 ];
 
-/// The backend that compiles with MLIR. The code for GPUs comes from this backend, too.
+/// The backend that compiles with MLIR. This backend also provides the code for GPUs.
 pub(crate) static MLIR: Mlir = Mlir::new();
 #[cfg(feature = "cuda")]
 static CUDA: Cuda = Cuda(Mlir::new());
@@ -52,7 +52,7 @@ pub fn lookup(name: &str) -> Option<&'static (dyn Backend + Sync)> {
     ALL.iter().copied().find(|backend| backend.name() == name)
 }
 
-/// Returns the names of the backends that work in this build, for messages.
+/// Returns the names of the backends that work in this build. Messages list them.
 pub fn names() -> Vec<&'static str> {
     let available = ALL.iter().filter(|backend| backend.is_available());
     available.map(|backend| backend.name()).collect()

@@ -1,4 +1,4 @@
-//! Checks whether each metric of a comparison applies to each of its inferences.
+//! Checks, for each comparison, whether its metrics apply to its inferences.
 
 use crate::diagnostics::compare::metric_does_not_apply;
 use crate::methods::{self, Kept};
@@ -25,8 +25,8 @@ pub fn block(module: &Module, item: &CompareItem, is_chosen: impl Fn(InferId) ->
     }
 }
 
-/// Returns the metrics that do not apply to an inference, in the order of the program. Each metric
-/// is reported at most once: for the first inference that the metric does not apply to.
+/// Returns, in the order of the program, the metrics that do not apply to an inference. Each metric
+/// is reported at most once, for the first inference to which it does not apply.
 pub fn inapplicable(program: &CheckedProgram, manifest: &Manifest) -> Vec<Diagnostic> {
     let find = |name: &str| {
         let infer = manifest.infers.iter().find(|infer| infer.name == *name)?;
@@ -72,7 +72,7 @@ fn outliers<'m>(manifest: &'m Manifest, infer: &InferenceBlock) -> Option<&'m Ou
 /// The reason why a metric does not apply, and a help text with a correction.
 pub type Why = (String, String);
 
-/// An inference in a comparison, with the information that decides which metrics apply.
+/// An inference in a comparison, with everything that determines which metrics apply to it.
 struct Applied<'a> {
     infer: &'a InferenceBlock,
     item: &'a InferItem,
@@ -125,8 +125,8 @@ impl Applied<'_> {
         (text, format!("name the output: {}", named.join(", ")))
     }
 
-    /// Returns the reason why the predictions of an output lack the quantity that a metric needs.
-    /// Returns `None` if they have this quantity.
+    /// If the predictions of an output do not have the quantity that a metric needs, returns the
+    /// reason.
     fn lacks(&self, basis: Basis, output: &Output) -> Option<Why> {
         let port = |basis: Basis| {
             let port = self.infer.port_of(output, basis.port(output)?);
@@ -163,8 +163,8 @@ impl Applied<'_> {
         Some((why, format!("its metrics are {}", others.join(", "))))
     }
 
-    /// Returns the reason why leave-one-out estimates cannot be computed for this inference.
-    /// Returns `None` if they can be computed. Leave-one-out estimates require draws from the
+    /// If leave-one-out estimates cannot be computed for this inference, returns the reason.
+    /// Leave-one-out estimates require draws from the
     /// posterior given all rows.
     fn left_out(&self) -> Option<Why> {
         let help =

@@ -1,4 +1,4 @@
-//! The state of the compilation of one inference, with the steps that every method uses: reading options, lowering programs and placing diagnostics.
+//! The state of compiling one inference, and the steps that every method uses: reading options, lowering programs and placing diagnostics.
 
 use crate::backends;
 use crate::failure::CompileFailure;
@@ -38,9 +38,10 @@ pub struct Compilation<'a> {
     pub context: PassContext,
     /// The time of each stage.
     pub timings: Timings,
-    /// True if the products of lowered programs may read operands through index maps.
+    /// True if products in lowered programs may read their operands through index maps.
     pub(crate) views: bool,
-    /// The number of programs compiled so far. This number makes the symbol prefix of each program unique.
+    /// The number of programs compiled so far. It is part of each program's symbol prefix, which makes the
+    /// prefix unique.
     programs: usize,
 }
 
@@ -52,11 +53,11 @@ pub struct ElaboratedInference {
     pub posterior: ApproximatePosterior,
     /// The optimiser that updates the parameters.
     pub optimiser: ElaboratedOptimiser,
-    /// The columns that are bound to the inputs and outputs of the model.
+    /// The columns to which the inputs and outputs of the model are bound.
     pub bound: DataBindings,
     /// The options of variational inference, if the method is `vi`.
     pub vi: Option<ViOptions>,
-    /// True if the search for the maximum also tunes the hyperparameters.
+    /// True if hyperparameters are tuned during the search for the maximum.
     pub is_online: bool,
     /// The random transformations of images in the training.
     pub augment: Vec<Augmentation>,
@@ -123,7 +124,7 @@ impl<'a> Compilation<'a> {
         self.item.setting(option).is_some()
     }
 
-    /// Returns the options of a group, with defaults for the options that the program does not set.
+    /// Returns the options of a group. An option that the program does not set has its default.
     ///
     /// # Errors
     /// Fails only if the method does not have these options. This would be a bug.
@@ -139,7 +140,7 @@ impl<'a> Compilation<'a> {
         }
     }
 
-    /// Returns an option that several methods share under one name and type.
+    /// Returns an option that several methods have under the same name and with the same type.
     pub(crate) fn option_of<T: OptionValue>(&self, option: OptionName) -> Result<T, Mismatch> {
         self.program.module.read(self.item, |source| source.value(option))
     }
@@ -157,8 +158,8 @@ impl<'a> Compilation<'a> {
         self.placed(self.context.warnings.clone())
     }
 
-    /// Adds a span to diagnostics of the rewriter. A diagnostic may concern several options. If exactly one of them is set, the diagnostic
-    /// gets the span of this option. Otherwise, the diagnostic gets the span of the inference block.
+    /// Adds a span to diagnostics of the rewriter. A diagnostic may concern several options. If exactly one of them is set, the span is
+    /// that of this option. Otherwise, it is the span of the inference block.
     fn placed(&self, diagnostics: Vec<Diagnostic>) -> Vec<Diagnostic> {
         let place = |mut diagnostic: Diagnostic| {
             if diagnostic.at == Place::Nowhere {
@@ -169,8 +170,8 @@ impl<'a> Compilation<'a> {
         diagnostics.into_iter().map(place).collect()
     }
 
-    /// Returns the precision of the run. The precision that the backend fixes takes precedence. The precision on the command line comes
-    /// next, and the method's option comes last.
+    /// Returns the precision of the run. This is the precision that the backend requires, if it requires one. Otherwise, the command
+    /// line takes precedence over the option of the method.
     ///
     /// # Errors
     /// Fails only if the method does not have the option. This would be a bug.

@@ -1,5 +1,5 @@
-//! Compiles a checked program and the schemas of its data to a manifest. One function contains all
-//! steps in order.
+//! Compiles a checked program to a manifest, given the schemas of its data. One function contains
+//! all steps in order.
 
 use crate::compare::{compares, inapplicable};
 use crate::compilation::{Compilation, Timings};
@@ -18,13 +18,13 @@ use bnnc_hir::tree::{InferId, SettingValue};
 use bnnc_rewrite::rule::Firing;
 use std::collections::{HashMap, HashSet};
 
-/// A manifest, and the by-products of its compilation.
+/// A manifest, and further results of the compilation.
 pub struct Compiled {
     /// The manifest for the runtime.
     pub manifest: Manifest,
     /// The time of each stage, for each inference.
     pub timings: Vec<(String, Timings)>,
-    /// The rewrites that fired, for each inference, if `--trace-rewrites` is set.
+    /// If `--trace-rewrites` is set, the rewrites that were applied in each inference.
     pub firings: Vec<(String, Vec<Firing>)>,
     /// Warnings about the program. They do not stop the compilation.
     pub warnings: Vec<Diagnostic>,
@@ -90,7 +90,7 @@ pub fn chosen(program: &CheckedProgram, options: &CompileOptions) -> Result<Vec<
         .collect())
 }
 
-/// Returns the inference blocks that an inference block depends on. An inference may use the
+/// Returns the inference blocks on which an inference block depends. An inference may use the
 /// results of another inference as its start, as its iterates, as the ranking of a subnetwork, or
 /// as the values of fixed sites.
 fn needs(program: &CheckedProgram, id: InferId) -> Vec<InferId> {
@@ -149,7 +149,7 @@ pub fn compile(
         };
         match compilation.compile(schema, backend) {
             Ok(infer) => compiled.manifest.infers.push(infer),
-            // Several inferences of one model have equal errors.
+            // Inferences with the same model have the same errors, so each error is kept only once.
             Err(CompileFailure::Program(found)) => {
                 for error in found {
                     if !diagnostics.contains(&error) {
@@ -159,8 +159,8 @@ pub fn compile(
             }
             Err(failure) => return Err(failure),
         }
-        // Inferences with the same model and the same data item have equal warnings. If a warning
-        // has a position in the program, it is therefore kept only once.
+        // Inferences with the same model and data item have the same warnings. A warning with a
+        // position in the program is therefore kept only once.
         for warning in compilation.warnings() {
             if warning.at == Place::Nowhere || !compiled.warnings.contains(&warning) {
                 compiled.warnings.push(warning);
@@ -190,8 +190,8 @@ pub fn compile(
     }
 }
 
-/// Warns about an inference that starts from another inference with different states: the two have
-/// no state in common.
+/// Warns about an inference that starts from another inference although they have no state in
+/// common.
 fn useless_starts(program: &CheckedProgram, infers: &[InferenceBlock]) -> Vec<Diagnostic> {
     let warning = |infer: &InferenceBlock| {
         let Some(Start::Infer(name)) = &infer.start else {
@@ -224,12 +224,11 @@ fn useless_outliers(program: &CheckedProgram, infers: &[InferenceBlock]) -> Vec<
     infers.iter().filter_map(warning).collect()
 }
 
-/// Reports a parameter that is fixed to a parameter of another inference, although the shapes
-/// differ.
+/// Reports a parameter that is fixed to a parameter of another inference whose shape differs.
 fn taken_shapes(program: &CheckedProgram, infers: &[InferenceBlock]) -> Vec<Diagnostic> {
     let mut diagnostics = Vec::new();
     for infer in infers {
-        // A running mean of another shape is not taken: see `untaken_means`.
+        // A running mean is not taken if its shape differs: see `untaken_means`.
         for state in infer.states.iter().filter(|state| !state.is_running_mean) {
             let Some((from, name)) = &state.from else { continue };
             let source = infers.iter().find(|other| other.name == *from);

@@ -11,14 +11,14 @@ use bnnc_rewrite::density::prefix_noise;
 use std::fmt;
 use std::sync::Arc;
 
-/// If a discrete distribution does not have a largest value, its table of probabilities has at most
-/// this number of values.
+/// The largest number of values in the table of probabilities of a discrete distribution that has
+/// no largest value.
 const LONGEST_TABLE: usize = 1 << 20;
 
 /// The largest total probability of the values that a table may omit.
 const LEFT_OUT: f64 = 1e-13;
 
-/// The reason why a distribution cannot be sampled, with the name of the distribution.
+/// Why a distribution cannot be sampled. The field is the name of the distribution.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NoDraws {
     /// The distribution does not define a sampler.
@@ -39,7 +39,7 @@ impl fmt::Display for NoDraws {
     }
 }
 
-/// A distribution with the values of its parameters.
+/// A distribution and the values of its parameters.
 #[derive(Clone, Debug)]
 pub struct Concrete {
     /// The distribution, instantiated for the shapes of the parameters.
@@ -54,13 +54,13 @@ impl Concrete {
         self.instance.value.shape.resolve(&Sizes::default())
     }
 
-    /// Returns one draw of the stream, with `number` as the first noise coordinate.
+    /// Returns one draw from the stream. Its first noise coordinate is `number`.
     pub fn draw(&self, stream: &str, number: u32) -> Result<Tensor, NoDraws> {
         self.draws(stream, number, 1).map(|draws| draws.leading(0))
     }
 
-    /// Returns `count` draws of the stream, `[count, ..]`. The first noise coordinate of every draw
-    /// is `number`.
+    /// Returns `count` draws from the stream, `[count, ..]`. The first noise coordinate of every
+    /// draw is `number`.
     pub fn draws(&self, stream: &str, number: u32, count: usize) -> Result<Tensor, NoDraws> {
         if let Some(draw) = &self.instance.draw {
             if count == 1 {
@@ -102,8 +102,8 @@ impl Concrete {
             .data
     }
 
-    /// Returns the log density at a value. At an end of the support, a formula such as `(shape - 1) * log(x)` may be `0 * inf`. The result is then
-    /// the log density at the nearest number inside the support. If the density there is zero, the result is minus infinity.
+    /// Returns the log density at a value. At an end of the support, a formula such as `(shape - 1) * log(x)` may be `0 * inf`. In this case, the
+    /// function returns the log density at the nearest number inside the support. If the density there is zero, the result is minus infinity.
     pub fn log_density(&self, value: &Tensor) -> f64 {
         let density = |value: &Tensor| self.call(&self.instance.log_density, Some(value)).data[0];
         let found = density(value);
@@ -142,7 +142,7 @@ impl Concrete {
         first(evaluate(function, &inputs, &Sizes::default()))
     }
 
-    /// Evaluates a function at `count` arguments at once, `[count, ..]`.
+    /// Evaluates a function at once for `count` values of each argument, `[count, ..]`.
     fn many(&self, function: &Function, arguments: Vec<Tensor>, count: usize) -> Tensor {
         let mut mapped = vec![false; self.params.len()];
         mapped.extend(arguments.iter().map(|_| true));
@@ -173,11 +173,11 @@ impl Concrete {
         whole && value.data.iter().all(within)
     }
 
-    /// Returns the probabilities of 0, 1, 2, .. for each element. The table ends when the
-    /// probability of all larger values is at most `LEFT_OUT`.
+    /// Returns the probabilities of 0, 1, 2, .. for each element. The table ends as soon as all
+    /// larger values together have a probability of at most `LEFT_OUT`.
     ///
     /// # Errors
-    /// Fails if the values beyond the first `LONGEST_TABLE` values have a probability of 1e-6 or
+    /// Fails if the values after the first `LONGEST_TABLE` have a total probability of 1e-6 or
     /// more.
     pub fn table(&self) -> Result<Vec<Tensor>, NoDraws> {
         if let Some(probabilities) = &self.instance.probabilities {

@@ -1,8 +1,8 @@
 //! Finds the linear part of a model: the parameters that are multiplied by columns of the data.
 //!
-//! If columns are linearly dependent, their coefficients may not be identifiable. This is the case if the model uses the coefficients only in
-//! sums of coefficients times columns. To find such sums, the analysis follows the model element by element. The analysis starts from the
-//! values that some operation uses non-linearly, and goes back through sums and through products with data.
+//! If columns are linearly dependent, their coefficients are not identifiable if the model uses them only in sums of products of coefficients
+//! and columns. To find such sums, the analysis follows the model element by element. It starts from the values that enter a non-linear
+//! operation, and goes back through sums and through products with data.
 
 mod elements;
 mod link;
@@ -21,16 +21,17 @@ use link::link;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
-/// The analysis ignores a sum if one of its values has more elements than this.
+/// The analysis ignores a sum in which a value has more elements than this.
 const MOST_ELEMENTS: usize = 4096;
 
-/// The analysis ignores a sum with more terms than this. The checks of columns compare at most this number of terms.
+/// The analysis ignores a sum with more terms than this. This is also the largest number of terms that the checks of
+/// columns compare.
 const MOST_TERMS: usize = 64;
 
-/// The analysis stops after following this number of operations, counted over all sums. This takes less than a second.
+/// The analysis stops after this number of operations in all sums together. This takes less than a second.
 const MOST_STEPS: usize = 400_000;
 
-/// An element of a parameter. If data select the element along an axis, the index along this axis is 0. `selected_by` is then the value with
+/// An element of a parameter. If data select the element along an axis, the index along this axis is 0, and `selected_by` is the value with
 /// the selected positions.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Coefficient {
@@ -39,13 +40,13 @@ struct Coefficient {
     index: Vec<usize>,
 }
 
-/// The terms of a sum: each coefficient with the formula of its factor, or with `None` if the factor does not have a formula.
+/// The terms of a sum: each coefficient, and the formula of its factor. If the factor does not have a formula, it is `None`.
 type Terms = Vec<(Coefficient, Option<ColumnFormula>)>;
 
 /// The terms of a sum whose factors all have formulas: each coefficient with its column.
 type KnownTerms = Vec<(Coefficient, ColumnFormula)>;
 
-/// The error of an analysis that reached one of its limits, or that needs an unknown size.
+/// The error if the analysis reaches one of its limits or needs an unknown size.
 struct TooLong;
 
 /// Returns the sums of a model that are linear in parameters.
@@ -78,7 +79,7 @@ pub fn design(model: &Model) -> Design {
     found.finish(sums)
 }
 
-/// Returns, for each value, whether an observation depends on the value. `false` means that only the parameters of priors depend on it.
+/// Returns, for each value, whether an observation depends on the value. If not, only parameters of priors depend on it.
 fn used(function: &Function) -> Vec<bool> {
     let mut used = vec![false; function.nodes.len()];
     let ids: Vec<Value> = function.nodes.ids().collect();
@@ -111,7 +112,7 @@ struct Linear<'f> {
     /// For each value, whether the value depends on parameters.
     is_random: Vec<bool>,
     ports: Vec<String>,
-    /// Parameters that the model also uses outside such sums. The data may identify these parameters through the other uses.
+    /// Parameters that the model also uses outside such sums. These other uses may make them identifiable.
     left_out: BTreeSet<Arc<str>>,
     steps: usize,
 }
@@ -146,7 +147,8 @@ impl Linear<'_> {
         } else if self.is(user, &[&ops::div::DIV]) {
             at == 0 && !self.depends(args[1])
         } else {
-            // A selection by data is linear: in each row, the data select one element of the parameter.
+            // A selection by data is linear, because the data select one element of the parameter in each
+            // row.
             let is_selection = || self.is(args[0], &[&ops::sample::SAMPLE]) && !self.depends(args[1]);
             at == 0
                 && self.is(user, &[&ops::gather::GATHER])
@@ -154,7 +156,7 @@ impl Linear<'_> {
         }
     }
 
-    /// Returns the values that some operation uses non-linearly.
+    /// Returns the values that are operands of a non-linear operation.
     fn roots(&self) -> Vec<Value> {
         let mut roots = BTreeSet::new();
         let is_sample = |value: &Value| self.is(*value, &[&ops::sample::SAMPLE]);
@@ -169,7 +171,7 @@ impl Linear<'_> {
         roots.into_iter().collect()
     }
 
-    /// Marks all parameters in which a root is linear as left out.
+    /// Marks all parameters on which a root depends linearly as left out.
     fn leave_out(&mut self, root: Value) {
         let (mut open, mut seen) = (vec![root], HashSet::from([root]));
         while let Some(value) = open.pop() {
@@ -210,7 +212,8 @@ impl Linear<'_> {
         Ok(sums)
     }
 
-    /// Multiplies the terms of an element by a factor, and adds them to the sum. `None` stands for a factor without a formula.
+    /// Multiplies the terms of an element by a factor, and adds the results to the sum. `None` stands for a factor without a
+    /// formula.
     fn collect(
         &mut self,
         (value, index): (Value, Vec<usize>),
@@ -263,7 +266,7 @@ impl Linear<'_> {
         if self.is(value, &[&ops::contract::CONTRACT]) && self.depends(args[0]) != self.depends(args[1]) {
             return self.collect_products((value, index), &factor, terms);
         }
-        // Any other operation is not linear, so each of its operands is a separate root.
+        // Any other operation is non-linear, so each of its operands is a separate root.
         Ok(())
     }
 
@@ -386,16 +389,16 @@ impl Linear<'_> {
         (terms.len() <= MOST_TERMS).then_some(()).ok_or(TooLong)
     }
 
-    /// Drops the terms of parameters that are left out. Also drops a sum whose coefficients do not occur in any other sum, if the sum has only
-    /// one term or has the same factors as an earlier sum.
+    /// Drops the terms of parameters that are left out. It also drops a sum with only one term, or with the same factors as an earlier sum, if
+    /// the coefficients of this sum do not occur in another sum.
     fn finish(mut self, sums: Vec<(Terms, Option<PredictorLink>)>) -> Design {
         let mut selected: HashMap<&Arc<str>, HashSet<Option<Value>>> = HashMap::new();
         let all = sums.iter().flat_map(|(terms, _)| terms);
         all.for_each(|(one, _)| {
             selected.entry(&one.site).or_default().insert(one.selected_by);
         });
-        // Leaves out each parameter whose elements are selected by two columns. Also leaves out each parameter that is used as a whole and
-        // whose elements a column selects too. For these parameters, the row determines which elements two terms have in common.
+        // Leaves out each parameter whose elements are selected by two columns, or by one column although the parameter is also used as a
+        // whole. Whether two terms contain the same element of such a parameter depends on the row.
         let mixed = selected.into_iter().filter(|(_, by)| by.len() > 1);
         self.left_out.extend(mixed.map(|(site, _)| site.clone()));
         let mut uses: HashMap<Coefficient, usize> = HashMap::new();
@@ -440,7 +443,7 @@ impl Linear<'_> {
     }
 }
 
-/// The operations that add elements. Some of these operations add elements of several operands, and others add elements of one operand.
+/// The operations that add elements, either of several operands or of a single one.
 static SUMS: [&OpDef; 4] = [
     &ops::add::ADD,
     &ops::sub::SUB,
@@ -448,7 +451,7 @@ static SUMS: [&OpDef; 4] = [
     &ops::reduce_sum::REDUCE_SUM,
 ];
 
-/// The views that contain only a part of their operand's elements.
+/// The views that contain only some of the elements of their operand.
 static PARTS: [&OpDef; 1] = [&ops::slice::SLICE];
 
 /// Removes a factor of -1 from a product, because this factor only changes the sign of the coefficient.

@@ -93,8 +93,8 @@ pub static NO_PORT: Code = Code {
               `bnnc explore --port 80`.\n\nRight: `bnnc explore --port 0`, which uses a free port.",
 };
 
-/// An inference block without anything to infer: its posterior fixes every site, or its model does
-/// not have sites.
+/// An inference block that has nothing to infer, because its posterior fixes every site or its
+/// model does not have sites.
 pub static NOTHING_TO_SAMPLE: Code = Code {
     id: "E0612",
     title: "nothing to sample",
@@ -124,7 +124,7 @@ pub static OPTIONS_APART: Code = Code {
               Right: `penalty = corrected, batches = 10`.",
 };
 
-/// The option `start` names a file of values, but the state of a site is not the value of the site.
+/// The option `start` names a file of values, but the state of a site does not hold the value of the site.
 pub static NO_STATE_FOR_VALUE: Code = Code {
     id: "E0620",
     title: "a file of values cannot start this inference",
@@ -167,8 +167,8 @@ pub static USELESS_OUTLIERS: Code = Code {
               \n\nRight: leave `outliers` out, or use `bnnc predict` and compare the `sd_epistemic` of such rows.",
 };
 
-/// A Laplace approximation with a derivative of the log likelihood that is always zero. The curvature is computed
-/// from this derivative.
+/// A Laplace approximation whose curvature would be computed from a derivative of the log likelihood that is
+/// always zero.
 pub static NO_SECOND_DERIVATIVE: Code = Code {
     id: "E0624",
     title: "a likelihood without the derivative that the curvature needs",
@@ -284,8 +284,8 @@ pub fn nothing_to_sample(infer: &InferItem, no_sites: bool) -> Diagnostic {
     Diagnostic::error(&NOTHING_TO_SAMPLE, infer.span, text).help(help)
 }
 
-/// Warns that `start` is useless: `from` has no parameter with the name and shape of a parameter of
-/// `infer`.
+/// Warns that `start` is useless, because no parameter of `from` has the same name and shape as a
+/// parameter of `infer`.
 pub fn useless_start(infer: &InferItem, from: &str) -> Diagnostic {
     let span = infer.span_of(&[Training::start()]);
     let text = format!(
@@ -297,7 +297,8 @@ pub fn useless_start(infer: &InferItem, from: &str) -> Diagnostic {
         .help("give the parameters of both models the same names, or leave `start` out")
 }
 
-/// Reports an unknown name in `report`. `of_rows` is true if the name belongs to a variable that has a value for each row.
+/// Reports an unknown name in `report`. The flag `of_rows` is true if the name is that of a variable with a value for each
+/// row.
 pub fn no_quantity(infer: &InferItem, (name, of_rows): (&str, bool), known: &[&str]) -> Diagnostic {
     let span = infer.span_of(&[ChainOptions::report()]);
     let text = format!("`{name}` is neither a parameter nor computed from parameters only");
@@ -318,8 +319,8 @@ pub fn options_apart(infer: &InferItem, option: OptionName, message: &str, help:
     Diagnostic::error(&OPTIONS_APART, span, message.to_owned()).help(help)
 }
 
-/// Reports a derivative of the log likelihood that is zero wherever it exists. The derivative is with respect to an argument of an
-/// observation's distribution.
+/// Reports a derivative of the log likelihood that is zero wherever it exists. It is the derivative with respect to an argument of
+/// an observation's distribution.
 pub fn no_second_derivative(
     infer: &InferItem,
     (distribution, argument): (&str, &str),
@@ -351,10 +352,10 @@ pub fn no_second_derivative(
 pub enum NoRanking<'a> {
     /// The subnetwork is larger than the number of weights. The fields are the requested size and the number of weights.
     TooMany(usize, usize),
-    /// The subnetwork is larger than the number of weights that affect an output whose log-likelihood has curvature. The fields are the
+    /// The subnetwork is larger than the number of weights that affect an output with a curved log-likelihood. The fields are the
     /// requested size and the number of these weights.
     TooFewCurved(usize, usize),
-    /// The named inference finds a point, so it does not provide the variances that rank the weights.
+    /// The named inference finds a point, so it does not provide variances by which to rank the weights.
     Point(&'a str),
     /// The named inference does not have the site, or its site has another size. The fields are the names of the inference and of the site.
     Lacks(&'a str, &'a str),
@@ -398,7 +399,7 @@ pub fn no_subnetwork(infer: &InferItem, why: NoRanking<'_>) -> Diagnostic {
 pub enum NoMaximum<'a> {
     /// The option `start` is missing.
     NoStart,
-    /// The option `start` names this inference, but the inference does not have the site.
+    /// The inference named by `start` does not have the site. The field is its name.
     Lacks(&'a str),
 }
 
@@ -421,7 +422,8 @@ pub fn no_maximum(infer: &InferItem, site: &str, why: NoMaximum<'_>) -> Diagnost
         .help("start from an inference or a file that has this parameter in the same size, or search for the maximum: `epochs = 100`")
 }
 
-/// Warns that a `collapsed` inference draws its weights from their box instead of integrating over them. `reason` is a clause with the reason.
+/// Warns that a `collapsed` inference draws its weights from their box and does not integrate over them. `reason` is a clause that gives the
+/// reason.
 pub fn no_exact_integral(infer: &InferItem, reason: &str) -> Diagnostic {
     let span = infer.span_of(&[CollapsedOptions::over()]);
     let text = format!(
@@ -432,7 +434,7 @@ pub fn no_exact_integral(infer: &InferItem, reason: &str) -> Diagnostic {
         .help("for exact integrals, integrate only over weights in which the location is affine or piecewise affine (`relu`, `max`, `abs`), such as `over = last_layer`")
 }
 
-/// Warns that the outliers of the data of an inference are not used.
+/// Warns that an inference does not use the outliers in its data.
 pub fn useless_outliers(infer: &InferItem, data: &DataItem) -> Diagnostic {
     let text = format!(
         "`{}` does not predict classes: the `outliers` of `{}` are not used",
@@ -441,7 +443,7 @@ pub fn useless_outliers(infer: &InferItem, data: &DataItem) -> Diagnostic {
     Diagnostic::warning(&USELESS_OUTLIERS, data.span, text).help("leave `outliers` out")
 }
 
-/// Reports that no site of the posterior can be pruned. `untouched` contains each site of the posterior, and the reason why this site cannot be
+/// Reports that no site of the posterior can be pruned. `untouched` contains each site of the posterior, with the reason why it cannot be
 /// pruned.
 pub fn nothing_to_prune(infer: &InferItem, untouched: &[(Arc<str>, String)]) -> Diagnostic {
     let span = infer.span_of(&[ViOptions::prune()]);
@@ -452,7 +454,7 @@ pub fn nothing_to_prune(infer: &InferItem, untouched: &[(Arc<str>, String)]) -> 
     })
 }
 
-/// Reports a site whose state is not the value of the site. `why` is a sentence with the reason.
+/// Reports a site whose state does not hold the value of the site. `why` is a sentence with the reason.
 pub fn no_state_for_value(infer: &InferItem, why: &str) -> Diagnostic {
     let span = infer.span_of(&[Training::start()]);
     Diagnostic::error(&NO_STATE_FOR_VALUE, span, why.to_owned())

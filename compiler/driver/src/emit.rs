@@ -115,9 +115,9 @@ pub fn emit(
     of_loops(&loops, stage, backend, options)
 }
 
-/// Compiles the whole inference, and prints the functions that a pass returned, in order. An
-/// inference does not run the pipeline that builds only the KL divergence. This function therefore
-/// runs that pipeline if one of its passes is requested.
+/// Compiles the whole inference, and prints the functions that a pass returned, in order. The
+/// pipeline that builds only the KL divergence is not part of compiling an inference. This function
+/// runs it if one of its passes is requested.
 fn after(
     compilation: &mut Compilation<'_>,
     pass: &'static str,
@@ -131,7 +131,7 @@ fn after(
         compilation.divergence(&elaborated, &densities)?;
     } else {
         // All passes run before the backend, so the result is the same for every backend. The
-        // reference interpreter is the fastest choice, because no code is generated.
+        // reference interpreter is the fastest choice, because it does not generate code.
         compilation.compile(schema, &Reference)?;
     }
     let ran: Vec<&str> = compilation
@@ -156,8 +156,8 @@ fn backend(stage: Stage, options: &CompileOptions) -> Result<&'static (dyn Backe
     Ok(backend)
 }
 
-/// Returns whether products may read operands through index maps in the program that a stage prints. PTX is code of the backend `cuda`, even if
-/// another backend is chosen.
+/// Returns whether products in the program of a stage may read their operands through index maps. PTX always comes from the backend `cuda`,
+/// even if another backend is chosen.
 fn reads_views(stage: Stage, backend: &dyn Backend) -> bool {
     stage != Stage::Ptx && backend.reads_views()
 }
@@ -189,7 +189,7 @@ fn of_loops(
     Ok(backend.compile(loops, &options)?.text())
 }
 
-/// Returns the function of one training step, or of the log density that samplers evaluate, with the name of the function and its states.
+/// Returns a function with its name and its states: the training step, or the log density that samplers evaluate.
 fn lowered(
     compilation: &mut Compilation<'_>,
     elaborated: ElaboratedInference,
@@ -205,7 +205,7 @@ fn lowered(
     Ok(("train", objective.train, states))
 }
 
-/// Prints one token per line with the byte range of the token.
+/// Prints one token per line, with its range of bytes.
 fn tokens(program: &CheckedProgram) -> String {
     let lexed = bnnc_grammar::lexer::lex(&program.source);
     lexed

@@ -9,10 +9,10 @@ use bnnc_graph::eval::evaluate;
 use bnnc_graph::model::ElaboratedOptimiser;
 use bnnc_graph::tensor::Tensor;
 
-/// The iterations of the test: the ordinal of each, and its gradient.
+/// The iterations of the test: the ordinal of each, and the gradient in it.
 const GRADIENTS: [(&str, f64); 3] = [("first", 1.0), ("second", 0.0), ("third", 0.0)];
 
-/// The step of a scalar parameter and the states after an iteration.
+/// The result of one iteration: the step of a scalar parameter, and the next states.
 #[derive(Clone, Debug, PartialEq)]
 struct Iteration {
     step: f64,
@@ -33,7 +33,8 @@ impl Compilation<'_> {
             states.clone_from(&next.states);
             iterations.push(next);
         }
-        // An optimiser may keep its states, as AdaGrad does, or its steps, as those that only use signs do, but not both.
+        // For a zero gradient, an optimiser may keep its states unchanged, as AdaGrad does, or its steps, as optimisers
+        // that only use signs do. It must not keep both.
         let is_endless =
             matches!(&iterations[..], [.., second, third] if third == second && third.step != 0.0);
         match is_endless {
@@ -43,7 +44,7 @@ impl Compilation<'_> {
     }
 }
 
-/// Computes the iteration with this number, counted from 1, for this gradient. The parameter is 0.
+/// Computes the iteration with this number (the first is 1) and this gradient. The parameter is 0.
 fn iterate(optimiser: &ElaboratedOptimiser, iteration: f64, gradient: f64, states: &[f64]) -> Iteration {
     let update = &optimiser.update;
     let input = |name: &str| match name {

@@ -36,7 +36,7 @@ impl<'a> Compilation<'a> {
     /// Elaborates model, posterior and optimiser for a schema.
     ///
     /// # Errors
-    /// Fails if columns do not fit the model, or if an error appears that depends on the sizes of the data.
+    /// Fails if columns do not fit the model, or if the model is wrong for the sizes of the data.
     pub fn elaborate(&mut self, schema: &Schema) -> Result<ElaboratedInference, CompileFailure> {
         self.timed("elaborate", |this| this.elaborate_now(schema))
     }
@@ -115,7 +115,7 @@ impl<'a> Compilation<'a> {
                 self.item.span,
             )?);
         }
-        // A sampler does not have training options. For a sampler, the default optimiser is elaborated but never used.
+        // A sampler has no training options, so the default optimiser is elaborated. It is never used.
         let training = self
             .options_if::<Training>()?
             .map_or_else(Training::defaults, Ok)?;
@@ -174,7 +174,7 @@ impl<'a> Compilation<'a> {
         Ok(objective)
     }
 
-    /// Derives only the KL divergence of the posterior from the prior, and the gradient of this divergence.
+    /// Derives only the KL divergence of the posterior from the prior, and its gradient.
     ///
     /// # Errors
     /// Fails in the same cases as [`Compilation::objective`].
@@ -250,7 +250,7 @@ impl<'a> Compilation<'a> {
         };
         let programs = method.programs(self, parts)?;
         let precision = self.precision(backend)?;
-        // The prediction program does not change any states, so its list of states is empty.
+        // The prediction program does not change states, so its list of states is empty.
         let predict = self.program("predict", &programs.predict, precision, backend)?;
         let sites = self.program("sites", &programs.sites, precision, backend)?;
         let names = names(self.model(), &elaborated, schema);

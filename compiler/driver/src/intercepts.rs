@@ -25,12 +25,12 @@ pub fn mark(bindings: &mut [Binding], function: &Function) {
     }
 }
 
-/// Returns the intercept of each input, if the input has an intercept. The intercept is a parameter
+/// Returns the intercept of each input that has one. The intercept is a parameter
 /// that is added to the product of the input and another parameter.
 fn intercepts(function: &Function) -> HashMap<Arc<str>, Arc<str>> {
     let sums = || function.nodes.ids().filter(|value| is_sum(function, *value));
-    // One sum may be a term of another sum. Only the outer sum then counts, because it contains the
-    // terms of both.
+    // One sum may be a term of another sum. Only the outer sum is then examined, because it
+    // contains the terms of both.
     let inner: HashSet<Value> = sums().flat_map(|value| function.args(value)).copied().collect();
     let mut found = HashMap::new();
     for value in sums().filter(|value| !inner.contains(value)) {
@@ -63,8 +63,8 @@ fn is_sum(function: &Function, value: Value) -> bool {
     function.applies(value, &sums)
 }
 
-/// Returns the terms of a sum that have one of the known forms, in order. A value that occurs
-/// several times in the sum counts as one term.
+/// Returns, in order, those terms of a sum that have one of the known forms. A value that occurs
+/// several times in the sum is listed once.
 fn terms(function: &Function, sum: Value) -> Vec<Term> {
     let (mut terms, mut seen, mut open) = (Vec::new(), HashSet::new(), vec![sum]);
     while let Some(value) = open.pop() {
@@ -94,8 +94,8 @@ fn term(function: &Function, value: Value) -> Option<Term> {
     port.map(|port| Term::Weighted(port.clone()))
 }
 
-/// Starts from a value, goes back through operations that only repeat or reorder elements, and
-/// returns the operand of the last of them.
+/// Skips operations that only repeat or reorder elements: returns the value from which they take
+/// their elements.
 fn plain(function: &Function, value: Value) -> Value {
     let through: [&'static OpDef; 3] = [
         &ops::broadcast::BROADCAST,

@@ -1,4 +1,4 @@
-//! Compiles the text of a program to a manifest. The runtime executes the manifest. Also prints
+//! Compiles the text of a program to a manifest, which the runtime executes. This crate also prints
 //! every intermediate stage as text.
 
 mod augment;

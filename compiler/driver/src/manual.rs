@@ -1,5 +1,5 @@
-//! The manual at the terminal describes every word that a program may contain: items of the library, methods, their options and the values of these,
-//! schedules, metrics, data formats, options of data items, functions, types and keywords. The text comes from the record of the word.
+//! The manual at the terminal describes every word that a program may contain: items of the library, methods, options and their values, schedules,
+//! metrics, data formats, functions, types and keywords. The text comes from the records of these items.
 
 use crate::program::library;
 use bnnc_abi::data::Format;
@@ -15,7 +15,7 @@ use bnnc_hir::builtin::{self, Builtin};
 use bnnc_hir::check::data_options::{self, COLUMN_FUNCTIONS};
 use bnnc_hir::types;
 
-/// A meaning of a word that the book describes.
+/// One meaning of a word. The book describes this meaning.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Documented {
     /// The kind of thing that the word names, such as `a distribution of the library`.
@@ -24,12 +24,12 @@ pub struct Documented {
     pub page: String,
     /// True if `:type WORD` shows the declaration of the word in the REPL.
     pub has_declaration: bool,
-    /// The description; empty if the manual has only the kind and the page.
+    /// The description. It is empty if the manual gives only the kind and the page.
     text: String,
 }
 
 impl Documented {
-    /// Returns a meaning that the page `reference/PAGE.md` describes.
+    /// Creates a meaning that is described on the page `reference/PAGE.md`.
     fn new(kind: impl Into<String>, page: &str, text: String) -> Documented {
         Documented {
             kind: kind.into(),
@@ -100,7 +100,7 @@ fn meanings(word: &str) -> Vec<Documented> {
     all.into_iter().flatten().collect()
 }
 
-/// Returns all words that the author of a misspelt word may have meant.
+/// Returns all words for which a misspelt word may stand.
 fn words() -> Vec<String> {
     let modules = library(&mut SourceMap::default());
     let items = modules.iter().flat_map(|module| &module.items);
@@ -170,8 +170,8 @@ fn page_of(method: &MethodDef) -> String {
     format!("methods/{}", method.name)
 }
 
-/// Describes an option. If its default, values or effect differ between methods, each form has its
-/// own description, with the names of the methods.
+/// Describes an option. If its default, values or effect differ between methods, the description
+/// has one part for each form, with the names of its methods.
 fn of_option(word: &str) -> Option<Documented> {
     let found = records(|option| option.name == word);
     let (_, methods) = found.first()?;
@@ -184,7 +184,7 @@ fn of_option(word: &str) -> Option<Documented> {
     Some(Documented::new(kind, &page, text.join("\n")))
 }
 
-/// Describes a word or a call that is a value of options, together with these options.
+/// Describes a word or a call that is a possible value of some options, together with these options.
 fn of_value(word: &str) -> Option<Documented> {
     let found = records(|option| option.kind != OptionKind::Schedule && option.kind.words().contains(&word));
     let (_, methods) = found.first()?;
@@ -196,7 +196,7 @@ fn of_value(word: &str) -> Option<Documented> {
     Some(Documented::new("a value of an option", &page, text.join("\n")))
 }
 
-/// Returns the descriptions of the chosen options. Methods whose options have equal descriptions share one.
+/// Returns the descriptions of the chosen options, each with the methods to which it applies.
 fn records(is_chosen: impl Fn(&OptionDef) -> bool) -> Vec<(String, Vec<&'static MethodDef>)> {
     let mut found: Vec<(String, Vec<&'static MethodDef>)> = Vec::new();
     for method in method::ALL.iter() {
@@ -273,7 +273,7 @@ fn of_data_record(option: &data_options::DataOption) -> String {
     )
 }
 
-/// Describes a word in the values of options of data items, such as `splits` or `channels`.
+/// Describes a word that occurs in the value of a data option, such as `splits` or `channels`.
 fn of_data_value(word: &str) -> Option<Documented> {
     let is_word = |code: &str| code.split_once('(').map_or(code, |(callee, _)| callee) == word;
     let in_code = |text: &str| text.split('`').skip(1).step_by(2).any(is_word);

@@ -22,7 +22,7 @@ use bnnc_graph::function::Function;
 use bnnc_loops::backend::Backend;
 use bnnc_rewrite::density::Densities;
 
-/// The inputs for building the programs of a method.
+/// The inputs from which the programs of a method are built.
 #[derive(Clone, Copy)]
 pub(crate) struct Parts<'a> {
     /// The model, the posterior and the optimiser.
@@ -62,29 +62,28 @@ pub(crate) trait Method {
     /// Fails if the method does not support the model, the data or the options.
     fn programs(&self, compilation: &mut Compilation<'_>, parts: Parts<'_>) -> BuiltPrograms;
 
-    /// Returns whether a model without sites is rejected before any program is built.
+    /// Returns whether the method rejects a model without sites before it builds any program.
     fn needs_sites(&self) -> bool {
         false
     }
 
-    /// Returns whether training minimises a fixed loss. For a fixed loss, a gradient descent from
-    /// the final parameters can check whether training has converged.
+    /// Returns whether training minimises a fixed loss. If it is fixed, a gradient descent from the
+    /// final parameters can show whether training has converged.
     fn minimises_loss(&self) -> bool {
         false
     }
 
     /// Returns the reason why the method rejects models with running means, or `None` if it supports them. The reason is a clause without a full
-    /// stop. A method that supports them predicts each draw of the weights with means that belong to this draw.
+    /// stop. If a method supports them, its predictions use, for each draw of the weights, the means that belong to this draw.
     fn without_running_means(&self) -> Option<&'static str>;
 
-    /// Returns the reason why predictions are not means over draws of all parameters. Returns `None` if they are such means. The reason is the
-    /// predicate of a sentence whose subject is the method.
+    /// If predictions are not means over draws of all parameters, returns the reason. It is the predicate of a sentence whose subject is the
+    /// method.
     fn without_draws(&self, _: &MethodDef) -> Option<&'static str> {
         None
     }
 
-    /// Returns the reason why training rows cannot be left out of the posterior. Returns `None` if
-    /// they can be left out.
+    /// If training rows cannot be left out of the posterior, returns the reason.
     fn keeps_rows(&self, _: &MethodDef, _: &InferenceBlock) -> Option<Kept> {
         None
     }
@@ -94,8 +93,8 @@ pub(crate) trait Method {
 pub(crate) enum Kept {
     /// The reason does not depend on the options. The field is a sentence without a full stop.
     Always(String),
-    /// The reason is the value of an option. The fields are a sentence without a full stop, and a
-    /// help with a value that avoids the problem.
+    /// The value of an option is the reason. The fields are a sentence without a full stop, and a
+    /// help text with a value that avoids the problem.
     TurnedOff(String, String),
 }
 

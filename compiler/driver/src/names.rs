@@ -1,4 +1,4 @@
-//! Finds names for axes and classes in a program and its data.
+//! Finds names for axes and classes in the program and its data.
 
 mod axes;
 
@@ -18,9 +18,9 @@ use bnnc_rewrite::density::Densities;
 /// Returns the names of axes and classes of a model. `theta: real[J]` has the axis `J`. If an input
 /// or output `school: index(J)` is a text column, its levels name the positions along `J`. If an
 /// input `x: real[d]` is the vector of all input columns, the names of these columns name the
-/// positions along `d`. An axis of another parameter gets the same names if it is multiplied by
+/// positions along `d`. An axis of another parameter has the same names if it is contracted with
 /// such a vector, or if such an index selects from it. Axes inside layers and axes of constant size
-/// get names in the same way.
+/// are named in the same way.
 pub fn names(model: &ModelItem, elaborated: &ElaboratedInference, schema: &Schema) -> Names {
     let bound = &elaborated.bound;
     let mut names = declared(model, schema, bound);
@@ -81,9 +81,9 @@ fn declared(model: &ModelItem, schema: &Schema, bound: &DataBindings) -> Names {
     }
 }
 
-/// Fills in the fields of an output that depend on the model. The fields are the output's
-/// dependence on other outputs and on its own elements, its family, the bounds of its mean, and
-/// whether its variance is infinite or fixed.
+/// Fills in those fields of an output that depend on the model. They describe whether it depends on
+/// other outputs and on its own elements, its family, the bounds of its mean, and whether its
+/// variance is infinite or fixed.
 pub fn relate(
     output: &mut Output,
     densities: &Densities,
@@ -125,7 +125,7 @@ fn is_series(model: &ModelItem, output: &str) -> bool {
     expressions.any(|expr| walk::any(expr, &mut is_read))
 }
 
-/// Returns the name of a dimension that consists of a single name.
+/// If a dimension is a single name, returns this name.
 pub(crate) fn name(model: &ModelItem, dim: &DimExpr) -> Option<String> {
     let (atoms, factor) = dim.terms.first_key_value()?;
     match (atoms.as_slice(), *factor, dim.terms.len()) {
@@ -134,8 +134,9 @@ pub(crate) fn name(model: &ModelItem, dim: &DimExpr) -> Option<String> {
     }
 }
 
-/// Returns the dimension whose positions an input or output names, with these names. If the size of
-/// the dimension is a constant, the name of the dimension is the name of the input or output.
+/// If an input or output names the positions along a dimension, returns this dimension and the
+/// names. If the size of the dimension is a constant, the name of the dimension is the name of the
+/// input or output.
 fn labels(model: &ModelItem, schema: &Schema, ports: &[Binding], local: &Local) -> Option<PositionLabels> {
     let (Ty::Tensor(elem, dims), LocalKind::Param) = (&local.ty, local.kind) else {
         return None;

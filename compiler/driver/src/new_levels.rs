@@ -1,5 +1,5 @@
-//! Predicts for levels without training rows. The programs for such predictions have longer axes of
-//! levels than the programs of the run.
+//! Predicts for levels without training rows. In the programs for such predictions, the axes of
+//! levels are longer than in the programs of the run.
 
 use crate::backends;
 use crate::compilation::Compilation;
@@ -24,7 +24,7 @@ use bnnc_rewrite::pipelines;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// An axis with positions that inputs select. Each of these inputs is one column.
+/// An axis along which inputs select positions. Each of these inputs is one column.
 #[derive(Clone, Debug)]
 pub struct SelectedAxis {
     /// The name of the dimension.
@@ -35,12 +35,12 @@ pub struct SelectedAxis {
     pub ports: Vec<String>,
 }
 
-/// The function [`apart`] adds this offset to sizes. The results are larger than all sizes of the
-/// run, so that they cannot equal the size of another axis by coincidence.
+/// The offset that [`apart`] adds to sizes. It makes them larger than all sizes of the run, so that
+/// they cannot equal the size of another axis by coincidence.
 const APART: usize = 1009;
 
-/// Returns the axes of an inference that may have new levels. Each axis is a named dimension. The
-/// positions along such a dimension are the levels of a column that is bound to an input.
+/// Returns the axes of an inference that may have new levels. Such an axis is a named dimension
+/// whose positions are the levels of a column that is bound to an input.
 pub fn axes(
     program: &CheckedProgram,
     infer: &str,
@@ -83,9 +83,8 @@ fn axes_of(model: &ModelItem, bound: &DataBindings) -> Vec<SelectedAxis> {
 
 /// Returns the inference `infer` with additional levels along some axes. `more` contains each of
 /// these axes and the number of its new levels. For each draw, the returned inference reads the
-/// values of all parameters from states with the names of the parameters. The returned inference
-/// draws the parameters of new levels from their priors, and ignores the values of these parameters
-/// in the states.
+/// values of all parameters from states with the names of the parameters. For new levels, it
+/// ignores these values and draws the parameters from their priors.
 ///
 /// # Errors
 /// Fails if the method does not keep draws, or if the model does not have a separate prior for each
@@ -171,8 +170,8 @@ impl Compilation<'_> {
     }
 }
 
-/// Returns the reason why predictions of an inference are not means over draws of all its
-/// parameters. Returns `None` if they are such means.
+/// If the predictions of an inference are not means over draws of all its parameters, returns the
+/// reason.
 fn no_draws(infer: &InferenceBlock) -> Option<String> {
     let method = lookup(infer.method)?;
     let why = methods::of(method.finds).without_draws(method)?;
@@ -182,8 +181,8 @@ fn no_draws(infer: &InferenceBlock) -> Option<String> {
     ))
 }
 
-/// Returns sizes for a model such that no two axes of levels have the same size. Each axis also has
-/// `extra` additional levels.
+/// Returns sizes of a model with `extra` additional levels along each axis of levels. No two of
+/// these axes have the same size.
 fn apart(bound: &DataBindings, more: &[(SelectedAxis, usize)], extra: usize) -> HashMap<Arc<str>, usize> {
     let largest = bound.dims.values().copied().max().unwrap_or(0);
     let mut dims = bound.dims.clone();

@@ -69,9 +69,9 @@ fn unused_transform(entry: &InputEntry, schema: &Schema, model: Option<&ModelIte
     diagnostic.help(help).also(model.span, "takes its inputs by name")
 }
 
-/// Returns the input that was probably intended for an entry with another name. An input with the
-/// name of the entry's only column comes first, and then the input with the most similar name.
-/// Inputs that are bound to another entry do not count.
+/// Returns the input that was probably intended for an entry with another name. This is the input
+/// with the name of the entry's only column, or otherwise the input with the most similar name.
+/// Inputs that are bound to another entry are ignored.
 fn meant_input<'m>(entry: &InputEntry, schema: &Schema, model: &'m ModelItem) -> Option<&'m str> {
     let feeds = |other: &InputEntry, input: &str| match (&other.name, other.columns.as_slice()) {
         (Some(name), _) => name == input,
@@ -96,7 +96,7 @@ fn meant_input<'m>(entry: &InputEntry, schema: &Schema, model: &'m ModelItem) ->
 
 impl Compilation<'_> {
     /// Warns about link functions that the program probably applies twice. The check uses the
-    /// ranges of untransformed inputs in the data.
+    /// ranges that the untransformed inputs have in the data.
     fn doubled_links(&self, bound: &DataBindings, schema: &Schema) -> Vec<Diagnostic> {
         let module = &self.program.module;
         let spec = &module.datas[self.item.data].spec;
@@ -155,8 +155,8 @@ impl Compilation<'_> {
         Some(diagnostic.help("write `standardise = [inputs]`"))
     }
 
-    /// Reports an output that is also among the inputs. An input that is the vector of all columns
-    /// except the target, for example, may contain another output of the model.
+    /// Reports an output that is also among the inputs. For example, an input may be the vector of
+    /// all columns except the target, and so contain another output of the model.
     fn observed_input(
         &self,
         bound: &DataBindings,

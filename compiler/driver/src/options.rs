@@ -22,8 +22,8 @@ pub struct CompileOptions {
     pub backend: String,
     /// The arguments of `--set`, each of the form `ITEM.KEY=VALUE`.
     pub settings: Vec<String>,
-    /// The `NAME=PATH` pairs of `--data`. Several pairs with one name are shards of one data set,
-    /// or a file of inputs and a file of targets.
+    /// The `NAME=PATH` pairs of `--data`. Several pairs with the same name are parts of one data
+    /// set, or a file of inputs and a file of targets.
     pub data: Vec<(String, PathBuf)>,
     /// The names of the inferences to run. If they depend on other inference blocks, these blocks
     /// also run. An empty list selects all inferences.
@@ -32,14 +32,13 @@ pub struct CompileOptions {
     pub without: Vec<String>,
     /// True if the compiler verifies the result of every pass. Debug builds always do so.
     pub verify: bool,
-    /// True if the rewrites that fire are recorded.
+    /// True if the compiler records the rewrites that it applies.
     pub trace: bool,
     /// The addresses of the runtime's array primitives.
     pub symbols: Vec<Address>,
-    /// The oldest GPU that must be able to run the GPU code.
+    /// The oldest GPU on which the GPU code must run.
     pub gpu: Chip,
-    /// The format of object files. `None` compiles code into the memory of this process instead of
-    /// object files.
+    /// The format of object files. If `None`, code is compiled into the memory of this process.
     pub objects: Option<ObjectFormat>,
     /// The function that loads compiled code onto a device. `None` if the code does not run on a
     /// device.
@@ -71,7 +70,7 @@ impl Default for CompileOptions {
 }
 
 impl CompileOptions {
-    /// Compiles a program to machine code. In an object file, the symbols of the kernels begin with `prefix`.
+    /// Compiles a program to machine code. In an object file, the symbols of kernels begin with `prefix`.
     pub(crate) fn code(
         &self,
         program: ir::LoopProgram,

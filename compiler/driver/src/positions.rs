@@ -11,7 +11,7 @@ use bnnc_rewrite::density::Densities;
 use bnnc_rewrite::methods::positions::{self, positions};
 use bnnc_rewrite::pipelines;
 
-/// Returns the checks of the positions that depend on parameters. The prediction program computes
+/// Returns the checks for positions that depend on parameters. The prediction program computes
 /// these positions.
 pub fn reached(densities: &Densities, model: &Model) -> Vec<PositionCheck> {
     positions::reached(densities, model).map_or_else(Vec::new, |found| found.checks)

@@ -11,8 +11,8 @@ use bnnc_rewrite::density::Densities;
 use bnnc_rewrite::methods::prior::{self, ValueOrigin};
 use bnnc_rewrite::pipelines;
 
-/// Moves inputs that have the same value for all rows to the shared inputs, even if the model
-/// declares them as inputs of one example.
+/// Moves an input to the shared inputs if it has the same value for all rows, even if the model
+/// declares it as an input of one example.
 pub(crate) fn shared_apart(model: &mut Model, bound: &DataBindings) {
     let inputs = std::mem::take(&mut model.inputs);
     let (shared, inputs): (Vec<_>, Vec<_>) =

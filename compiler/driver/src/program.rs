@@ -13,8 +13,8 @@ use bnnc_hir::tree::Module;
 use std::io::{Error, ErrorKind, Read, Result as IoResult};
 use std::path::Path;
 
-/// The largest size of a program in bytes. Programs that people or generators write are far
-/// smaller, and even a text of this size can be read in a moment.
+/// The largest size of a program in bytes. Programs are far smaller, whether written by people or
+/// generated, and a text of this size can still be read in a moment.
 const LARGEST: u64 = 16 << 20;
 
 /// A checked program.
@@ -25,8 +25,7 @@ pub struct CheckedProgram {
     pub source: Source,
     /// The syntax tree of the program.
     pub ast: ast::SourceFile,
-    /// The resolved and typed program. The typed program is complete only if the program does not
-    /// contain errors.
+    /// The resolved and typed program. It is complete only if the program does not contain errors.
     pub module: Module,
     /// The diagnostics of the program.
     pub diagnostics: Vec<Diagnostic>,
@@ -48,8 +47,8 @@ impl CheckedProgram {
 ///
 /// # Errors
 /// Fails if the operating system reports an error, the text is not UTF-8, the path is a pipe
-/// without a writer, or the text has more than `LARGEST` bytes. A device file, for example, may be
-/// endless.
+/// without a writer, or the text has more than `LARGEST` bytes. This limit matters because a device
+/// file may be endless.
 pub fn read(path: &Path) -> IoResult<String> {
     let mut text = Vec::new();
     bnnc_data::file::open(path)?
@@ -94,8 +93,8 @@ pub fn load(name: &str, text: &str, options: &CompileOptions) -> CheckedProgram 
         library_paths,
     };
     let (module, mut found) = check(&library, &ast, &context);
-    // After a syntax error, warnings are dropped. The warnings could be wrong, because the checker
-    // does not know the names on the erroneous lines.
+    // After a syntax error, warnings are dropped. They could be wrong, because the checker does not
+    // know the names on the erroneous lines.
     if diagnostics.iter().any(Diagnostic::is_error) {
         found.retain(Diagnostic::is_error);
     }

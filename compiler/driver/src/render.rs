@@ -1,5 +1,5 @@
-//! Renders diagnostics for people, with the source lines that they concern. Only this module uses
-//! the crate ariadne.
+//! Renders diagnostics as text for people, with the source lines to which they refer. Only this
+//! module uses the crate ariadne.
 
 use ariadne::{CharSet, Color, Config, IndexType, Label, Report, ReportKind};
 use bnnc_base::diagnostic::{Diagnostic, Place, Severity};
@@ -7,7 +7,7 @@ pub use bnnc_base::render::json;
 use bnnc_base::render::{self, head, tail};
 use bnnc_base::source::{SourceMap, Span};
 
-/// The largest length of a source line, in bytes, that is shown.
+/// The length, in bytes, of the longest source line that is shown.
 const WIDEST: usize = 1000;
 
 /// Renders a diagnostic in the style of rustc.
@@ -17,8 +17,8 @@ pub fn text(diagnostic: &Diagnostic, sources: &SourceMap, colour: bool) -> Strin
             head(diagnostic, colour),
             framed(diagnostic, &labels(diagnostic, *span), (*span, sources), colour),
         ),
-        // The error is in a data file. The labels of the error point at places in the program where
-        // the file is named.
+        // The error is in a data file. The labels point at the places in the program that name this
+        // file.
         Place::File { .. } => (
             render::above(diagnostic, sources, colour),
             named(diagnostic)
@@ -79,10 +79,10 @@ fn is_too_wide(span: Span, sources: &SourceMap) -> bool {
         .any(|line| line.len() > WIDEST)
 }
 
-/// Returns the labels in the order of the source text. Each entry has the span, the message, and
-/// true if the span is the main span. A main span without a label gets the title of the code. If
-/// another label begins inside the main span, the title is left out, because that label describes
-/// the error more precisely.
+/// Returns the labels in the order of the source text. Each entry consists of the span, the
+/// message, and a flag that is true for the main span. A main span without a label is labelled with
+/// the title of the code. If another label begins inside the main span, the title is left out,
+/// because that label describes the error more precisely.
 fn labels(diagnostic: &Diagnostic, span: Span) -> Vec<(Span, &str, bool)> {
     let within =
         |other: Span| other.source == span.source && span.start <= other.start && other.start < span.end;
@@ -111,8 +111,8 @@ fn named(diagnostic: &Diagnostic) -> Vec<(Span, &str, bool)> {
         .collect()
 }
 
-/// Renders the source lines with their labels. The heading is not included, because another
-/// function writes it in the style of rustc.
+/// Renders the source lines with their labels. The heading is not included: another function writes
+/// it, in the style of rustc.
 fn framed(
     diagnostic: &Diagnostic,
     labels: &[(Span, &str, bool)],

@@ -14,7 +14,8 @@ use bnnc_base::diagnostic::Diagnostic;
 use bnnc_graph::model::Model;
 
 impl Compilation<'_> {
-    /// Rejects running means in methods that do not support them, and with options `apart` that draw separate weights for each row.
+    /// Rejects running means if the method does not support them, or if one of the options `apart` draws separate weights for each
+    /// row.
     pub(crate) fn keeps_means(&self, model: &Model, apart: &[OptionName]) -> Result<(), CompileFailure> {
         let Some(mean) = model.running.first() else {
             return Ok(());
@@ -33,7 +34,8 @@ impl Compilation<'_> {
     }
 }
 
-/// Warns about running means that have their declared start although the parameters around them come from a training run.
+/// Warns about running means that start at their declared value although the parameters around them come from a training
+/// run.
 pub(crate) fn untaken_means(program: &CheckedProgram, infers: &[InferenceBlock]) -> Vec<Diagnostic> {
     let mut warnings = Vec::new();
     for infer in infers {
@@ -51,7 +53,8 @@ pub(crate) fn untaken_means(program: &CheckedProgram, infers: &[InferenceBlock])
     warnings
 }
 
-/// Returns whether all parameters of the innermost layer around a mean that has parameters, or of the model, come from other inference blocks.
+/// Returns whether all parameters near a mean come from other inference blocks. These are the parameters of the innermost layer that contains
+/// the mean and has parameters, or otherwise of the whole model.
 fn is_network_taken(infer: &InferenceBlock, mean: &State) -> bool {
     let all: Vec<&str> = infer.reports.iter().map(|report| &*report.name).collect();
     let inside = |layer: &str| -> Vec<&str> {

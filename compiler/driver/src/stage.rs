@@ -15,8 +15,8 @@ pub enum Stage {
     Graph,
     /// The density functions of each model.
     Density,
-    /// The function of a training step, or of a sampler's log density. At this stage, the function
-    /// consists only of operations that kernels compute.
+    /// The function that computes a training step or a sampler's log density, reduced to operations
+    /// that kernels compute.
     Training,
     /// The loop program of the function at the stage `training`.
     Loops,
@@ -28,7 +28,7 @@ pub enum Stage {
     Ptx,
     /// The probabilistic graph in the format of Graphviz.
     Dot,
-    /// The functions after this pass.
+    /// The functions that result from this pass.
     After(&'static str),
 }
 

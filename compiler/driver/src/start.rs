@@ -17,7 +17,7 @@ impl Compilation<'_> {
         model: &Model,
         posterior: &ApproximatePosterior,
     ) -> Result<Option<Start>, CompileFailure> {
-        // The option `start` has the same name and type for chains and for training.
+        // For chains, the option `start` has the same name and type as for training.
         Ok(match self.option_of(Training::start())? {
             Some(StartFrom::Infer(name)) => Some(Start::Infer(name)),
             Some(StartFrom::File(path)) => {

@@ -1,5 +1,5 @@
-//! Answers requests. This module reads and checks the parameters of a request, and the compiler
-//! computes the content of the response.
+//! Answers requests: reads and checks the parameters of a request, and lets the compiler compute
+//! the content of the response.
 
 use super::http::{HttpRequest, Response};
 use super::limits;
@@ -104,8 +104,8 @@ impl ServedAnswers {
         })
     }
 
-    /// Computes the properties of a question. These are the estimator that the compiler chooses,
-    /// the graph of each way to compute the divergence, and the exact value for comparison.
+    /// Computes the properties of a question: the estimator that the compiler chooses, the graph
+    /// for each way to compute the divergence, and the exact value for comparison.
     fn question(&self, request: &HttpRequest) -> Result<Value, ExploreError> {
         let question = self.asked(request)?;
         let symbols = bnnc_kernels::arrays::symbols();
@@ -130,8 +130,8 @@ impl ServedAnswers {
     }
 
     fn compiled(&self, compiled: &CompiledDivergence, question: &Question) -> Value {
-        // If the compiler computes the divergence without draws, the value is the same in every
-        // evaluation. One evaluation is then enough.
+        // Without draws, the divergence is the same in every evaluation, so one evaluation is
+        // enough.
         let examined = &compiled.examined;
         let value = match examined.sampled {
             true => None,
@@ -218,7 +218,7 @@ fn argument(argument: &ChosenArgument) -> Value {
     }
 }
 
-/// The numbers of draws whose graph sizes the response contains.
+/// The numbers of draws for which the response contains the sizes of graphs.
 const TOLD: [usize; 5] = [1, 10, 100, 1000, 1_000_000];
 
 fn graph(drawing: &Drawing, draws: usize) -> Value {

@@ -70,7 +70,7 @@ impl fmt::Display for ChosenDistribution {
     }
 }
 
-/// The role of the chosen distribution.
+/// The role for which a distribution is chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DistributionRole {
     /// The approximation of the posterior. Only its parameters may be `fixed(..)`.

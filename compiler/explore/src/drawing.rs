@@ -1,5 +1,5 @@
 //! Prepares a graph for drawing. Each node has a kind, a list of operands, and a flag that is true
-//! if a gradient flows through the node.
+//! if a gradient flows through it.
 
 use bnnc_abi::ports::PortName;
 use bnnc_base::arena::Id;
@@ -31,8 +31,8 @@ pub struct DrawnNode {
     pub operands: Vec<usize>,
     /// True if a gradient flows through the node.
     pub gradient: bool,
-    /// The number of elements of the node's value. The first number is for one draw, and the second
-    /// number is added by each further draw.
+    /// The number of elements of the node's value: the number for one draw, and the number that
+    /// each further draw adds.
     pub count: (usize, usize),
 }
 
@@ -57,7 +57,7 @@ pub enum DrawnKind {
 }
 
 impl Drawing {
-    /// Returns the number of operations that a gradient flows through.
+    /// Returns the number of operations through which a gradient flows.
     pub fn gradient_nodes(&self) -> usize {
         self.nodes
             .iter()
@@ -65,8 +65,7 @@ impl Drawing {
             .count()
     }
 
-    /// Returns the number of elements that the gradient computation keeps in memory for `draws`
-    /// draws.
+    /// Returns the number of elements that are kept in memory for the gradient, with `draws` draws.
     pub fn gradient_numbers(&self, draws: usize) -> usize {
         self.nodes
             .iter()
@@ -75,7 +74,7 @@ impl Drawing {
             .fold(0, usize::saturating_add)
     }
 
-    /// Returns the number of elements of the largest value in the graph, for `draws` draws.
+    /// Returns the number of elements of the largest value in the graph, with `draws` draws.
     pub fn largest(&self, draws: usize) -> usize {
         self.nodes
             .iter()
@@ -85,8 +84,8 @@ impl Drawing {
     }
 }
 
-/// Returns whether a function uses draws. A function uses draws if its results depend on the step
-/// number. The noise of every draw depends on the step number.
+/// Returns whether a function uses draws. This is the case if its results depend on the step
+/// number, because the noise of every draw does.
 pub fn is_sampled(function: &Function) -> bool {
     function
         .param(PortName::Step.text())
@@ -125,8 +124,8 @@ pub fn draw(divergence: &Divergence) -> Drawing {
     }
 }
 
-/// Returns the values that a gradient flows through, on its way from the results to the optimised parameters
-/// in `moved`.
+/// Returns the values through which a gradient flows from the results to the optimised parameters in
+/// `moved`.
 fn flows(function: &Function, moved: &HashSet<Value>) -> HashSet<Value> {
     let passes = |value: Value| {
         let real = function.ty(value).dtype == DType::Real;
@@ -150,8 +149,8 @@ fn flows(function: &Function, moved: &HashSet<Value>) -> HashSet<Value> {
     changes
 }
 
-/// Returns the optimised parameters. The gradient function has one derivative per optimised
-/// parameter among its results.
+/// Returns the optimised parameters. The results of the gradient function include one derivative
+/// for each optimised parameter.
 fn moved(divergence: &Divergence) -> HashSet<Value> {
     divergence
         .gradient
@@ -181,8 +180,8 @@ fn kind(function: &Function, value: Value, is_state: bool) -> DrawnKind {
     }
 }
 
-/// Returns the number of elements of a value as two numbers: the number for one draw, and the
-/// number that each further draw adds. The second number is constant, because a shape contains the
+/// Returns two numbers of elements of a value: the number for one draw, and the number that each
+/// further draw adds. The second number is constant, because a shape contains the
 /// number of draws at most once.
 fn count(function: &Function, value: Value) -> (usize, usize) {
     let shape = &function.ty(value).shape;

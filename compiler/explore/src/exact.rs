@@ -19,11 +19,10 @@ use bnnc_rewrite::batch::batch;
 use bnnc_rewrite::constrain::constrain;
 use bnnc_rewrite::kl::{Placement, placement};
 
-/// The number of draws that determine the range of the integral.
+/// The number of draws from which the range of the integral is determined.
 const DRAWS: usize = 2000;
 
-/// The probabilities of the quantiles of the draws. These quantiles determine the range of the
-/// integral.
+/// The probabilities of those quantiles of the draws that determine the range of the integral.
 const SHARES: [f64; 9] = [0.001, 0.02, 0.1, 0.25, 0.5, 0.75, 0.9, 0.98, 0.999];
 
 /// The number of points on a density curve.
@@ -38,10 +37,9 @@ pub struct Exact {
     /// True if the approximation is defined on the reals, and a bijection maps its values to the
     /// support of the prior.
     pub carried: bool,
-    /// The curves of both densities in the region with most of the approximation's probability.
-    /// Each entry has the weight, the density of the approximation and the density of the prior. If
-    /// a bijection maps values to the support, the weight and the densities are on the scale before
-    /// the bijection.
+    /// The curves of both densities in the region that has most of the approximation's probability.
+    /// Each entry holds the weight, the density of the approximation and the density of the prior.
+    /// With a bijection, all three refer to the scale before the bijection.
     pub curve: Vec<[f64; 3]>,
 }
 
@@ -117,8 +115,8 @@ fn start(param: &FamilyParam) -> Tensor {
     Tensor::from_fn(sizes, |_| values[0])
 }
 
-/// Builds a function of the parameters of both distributions and of `x`. The function returns
-/// `log q(x)` and `log p(x)`, and is vectorised over `x`.
+/// Builds a function that takes the parameters of both distributions and `x`, and returns
+/// `log q(x)` and `log p(x)`. It is vectorised over `x`.
 fn densities(family: &Instance, prior: &Instance, carried: Option<Support>) -> Function {
     let mut builder = Builder::new("densities");
     let of_family = parameters(&mut builder, family, "q");
@@ -160,8 +158,8 @@ fn log_densities(densities: &Function, parameters: &[Tensor], points: &[f64]) ->
         .collect()
 }
 
-/// Returns `q (log q - log p)`, where `q` and `p` are densities. If `q` is zero or NaN, returns
-/// zero. The point `x` then lies so far out that `q` underflows or its formula fails.
+/// Returns `q (log q - log p)`, where `q` and `p` are densities. Returns zero if `q` is zero or
+/// NaN, because the point then lies so far out that `q` underflows or its formula fails.
 fn contribution((log_q, log_p): (f64, f64)) -> f64 {
     let density = log_q.exp();
     if density > 0.0 {
@@ -176,8 +174,8 @@ struct Mass {
     range: IntegralRange,
     /// The quantiles of draws from the approximation, at the probabilities in `SHARES`.
     shares: Vec<f64>,
-    /// Points that surround every narrow peak of the density. The density does not have a narrow
-    /// peak between neighbouring points.
+    /// Points on both sides of every narrow peak of the density. Between neighbouring points, there
+    /// is no narrow peak.
     marks: Vec<f64>,
 }
 

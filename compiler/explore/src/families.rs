@@ -1,5 +1,5 @@
-//! Lists the distributions that the user can choose. The user can choose the library's
-//! distributions over one real, with their declared parameters.
+//! Lists the distributions that the user can choose: those of the library over one real, with their
+//! declared parameters.
 
 use super::chosen::{ChosenArgument, ChosenDistribution};
 use bnnc_graph::dist::Support;
@@ -13,16 +13,16 @@ use bnnc_hir::types::{Elem, Ty};
 pub struct Family {
     /// The declared name, such as `Normal`.
     pub name: String,
-    /// The documentation, from its `///` lines.
+    /// The documentation, taken from the `///` lines.
     pub about: String,
     /// The type of a value as written in the library, such as `positive`.
     pub on: String,
     /// The parameters of the distribution, in order.
     pub parameters: Vec<DistributionParameter>,
-    /// True if the distribution can be an approximation. An approximation needs a sampler, and also
-    /// a density or an entropy.
+    /// True if the distribution can be an approximation, which needs a sampler, and a density or an
+    /// entropy.
     pub approximates: bool,
-    /// True if the distribution can be a prior. A prior needs a density.
+    /// True if the distribution can be a prior, which needs a density.
     pub is_prior: bool,
 }
 
@@ -53,8 +53,8 @@ pub fn families(module: &Module) -> Vec<Family> {
     let mut families: Vec<Family> = module.dists.iter().filter_map(family).collect();
     families.sort_by(|a, b| a.name.cmp(&b.name));
     let known: Vec<ChosenDistribution> = families.iter().map(ChosenDistribution::of).collect();
-    // If a parameter is a distribution, its default must be a distribution whose own parameters are
-    // all numbers.
+    // The default of a parameter that is a distribution must be a distribution whose own parameters
+    // are all numbers.
     let stands = known.iter().find(|chosen| chosen.family == "Normal").or_else(|| {
         let plain =
             |chosen: &&ChosenDistribution| chosen.arguments.iter().all(|(_, argument)| argument.is_number());
@@ -138,10 +138,10 @@ fn declared(binding: &ParamBinding) -> Option<f64> {
     }
 }
 
-/// Returns a suitable default for a parameter. In the library, every parameter that is a spread has
-/// the word `scale` in its name. All other positive parameters are shapes. The default of a shape
-/// is 3, because most moments are finite at this value. Two real parameters get different defaults,
-/// because they may be the ends of an interval.
+/// Returns a suitable default for a parameter. In the library, the name of every parameter for a
+/// spread contains `scale`. All other positive parameters are shapes, whose default is 3, because
+/// most moments are then finite. Two real parameters have different defaults, because they may be
+/// the ends of an interval.
 fn start(name: &str, at: usize, ends: Option<(f64, f64)>) -> f64 {
     match ends {
         None if name == "loc" => 0.0,
@@ -153,8 +153,8 @@ fn start(name: &str, at: usize, ends: Option<(f64, f64)>) -> f64 {
 }
 
 impl Family {
-    /// Sets `stands` as the default of each parameter that is a distribution. If there are several
-    /// such parameters, each default has a smaller scale than the previous default.
+    /// Makes `stands` the default of each parameter that is a distribution. Of several such
+    /// parameters, each has a default with a smaller scale than the one before.
     fn fill(&mut self, stands: &ChosenDistribution) {
         let places = self
             .parameters

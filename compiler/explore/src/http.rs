@@ -65,9 +65,8 @@ impl Response {
     }
 }
 
-/// The content security policy. The policy allows the page to use only its own scripts and styles,
-/// and to connect only to this server. The policy forbids other pages to embed this page in a
-/// frame.
+/// The content security policy. The page may use only its own scripts and styles, and connect only
+/// to this server. Other pages must not embed it in a frame.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:; \
                       connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
@@ -187,9 +186,8 @@ fn parse(head: &[u8], port: u16) -> Result<HttpRequest, Response> {
     })
 }
 
-/// Rejects requests with a body, and requests with another host name. An attacker could send such a
-/// name by DNS rebinding. Also rejects requests from pages of other sites. A link from another site
-/// to this server is allowed.
+/// Rejects requests with a body, with another host name (which an attacker could send by DNS
+/// rebinding), or from pages of other sites. A link from another site to this server is allowed.
 fn guard(headers: &[(String, &str)], port: u16) -> Result<(), Response> {
     let mut hosts = headers
         .iter()
@@ -230,8 +228,8 @@ fn decoded(text: &str) -> Option<String> {
         match first {
             b'%' => {
                 let (digits, after) = rest.split_at_checked(2)?;
-                // The parser of integers would also accept a sign in place of the first digit, so
-                // this check accepts only digits.
+                // This check is needed because the integer parser would also accept a sign in place
+                // of the first digit.
                 if !digits.iter().all(u8::is_ascii_hexdigit) {
                     return None;
                 }

@@ -1,9 +1,7 @@
-//! Answers the questions of the explorer. A question is a KL divergence between two distributions
-//! of the library, and the compiler computes it.
-//!
-//! A question becomes a small program. This program passes through the same stages of compilation
-//! as every other program. The explorer shows the results of these stages. The caller runs the
-//! generated code.
+//! Answers the questions of the explorer. A question requests the KL divergence between two
+//! distributions of the library. A question becomes a small program, which passes through the same
+//! stages of compilation as every other program. The explorer shows the results of these stages.
+//! The caller runs the generated code.
 
 pub mod answers;
 pub mod chosen;
@@ -35,7 +33,7 @@ use diagnostics::ExploreError;
 use drawing::Drawing;
 use std::sync::Arc;
 
-/// A question: the KL divergence of `posterior` from `prior`, for a number of independent weights.
+/// A question: the KL divergence from `posterior` to `prior`, for a number of independent weights.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Question {
     /// The approximating family, with the values of its parameters.
@@ -46,7 +44,7 @@ pub struct Question {
     pub weights: usize,
     /// The order of the Taylor series for terms that do not factorise. 0 disables the series.
     pub taylor: usize,
-    /// The number of draws of one evaluation.
+    /// The number of draws in one evaluation.
     pub draws: usize,
     /// The seed of all draws.
     pub seed: u64,
@@ -60,11 +58,11 @@ bnnc_base::named! {
         Best = "best",
         /// The mean of the log density ratio over draws.
         Direct = "direct",
-        /// The factorised Monte Carlo estimate. The averages over noise are computed from draws of the
+        /// The factorised Monte Carlo estimate. Its averages over noise are computed from draws of the
         /// noise.
         Sums = "sums",
-        /// The factorised Monte Carlo estimate. If the distribution of an average over noise is known,
-        /// the average is drawn directly from this distribution.
+        /// The factorised Monte Carlo estimate. An average over noise is drawn directly from its own
+        /// distribution, if this is known.
         Law = "law",
     }
 }
@@ -84,7 +82,7 @@ impl Way {
 /// The results of the compiler's analysis of a divergence.
 #[derive(Clone, Debug)]
 pub struct Examined {
-    /// The text that explains how the divergence is computed and why. The report of a run contains the same text.
+    /// The text in which the report of a run would explain how the divergence is computed, and why.
     pub report: String,
     /// True if the computation uses draws.
     pub sampled: bool,
@@ -101,20 +99,20 @@ pub struct CompiledDivergence {
     /// The code of the function `(states.., step) -> kl` in double precision. Further results of
     /// this function, `gradient/STATE`, are the derivatives of the divergence.
     pub artifact: Artifact,
-    /// The states. The start values of the states are the chosen parameters.
+    /// The states. They start at the chosen parameters.
     pub states: Vec<State>,
-    /// The time in seconds for the compilation of the question's program to machine code.
+    /// The time for compiling the question's program to machine code, in seconds.
     pub seconds: f64,
 }
 
-/// A program with the results of its elaboration.
+/// A program and the results of its elaboration.
 struct Prepared<'a> {
     compilation: Compilation<'a>,
     elaborated: ElaboratedInference,
     densities: Densities,
 }
 
-/// Analyses a question for one way to compute the divergence.
+/// Analyses a question for one way of computing the divergence.
 ///
 /// # Errors
 /// Fails with the diagnostics of the question's program, for example if the divergence is infinite
@@ -186,8 +184,8 @@ impl Prepared<'_> {
     }
 
     fn code(&mut self, divergence: &Divergence, symbols: &[Address]) -> Result<Artifact, CompileFailure> {
-        // A derivative has the same name as its parameter, but the names of ports must differ, so
-        // the derivative gets a prefix.
+        // A derivative has the same name as its parameter, but the names of ports must differ, so a
+        // prefix is added to the derivative.
         let mut function = divergence.gradient.clone();
         for (name, _) in function.results.iter_mut().skip(1) {
             *name = format!("gradient/{name}").into();

@@ -18,7 +18,7 @@ pub const REPETITIONS: (usize, usize) = (2, 1000);
 /// The maximum order of the Taylor series.
 pub const TAYLOR: usize = 12;
 
-/// After this time, no further evaluation starts.
+/// The time after which no further evaluation starts.
 pub const TIME: Duration = Duration::from_secs(4);
 
 /// The maximum size of a request's head in bytes.

@@ -20,12 +20,12 @@ pub struct Measured {
     pub values: Vec<f64>,
     /// The median time of one evaluation with its gradient, in seconds.
     pub seconds: f64,
-    /// The size in bytes of the memory that the machine uses to evaluate the function.
+    /// The memory that the evaluation of the function takes, in bytes.
     pub bytes: u64,
 }
 
-/// Evaluates the divergence and its gradient up to `repetitions` times, but stops earlier when
-/// `time` has passed. At least two evaluations run.
+/// Evaluates the divergence and its gradient `repetitions` times, or fewer times if `time` passes
+/// first, but at least twice.
 ///
 /// # Errors
 /// Fails if there is not enough memory.

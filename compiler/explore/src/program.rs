@@ -76,8 +76,8 @@ pub fn load(question: &Question, way: Way) -> Result<CheckedProgram, ExploreErro
     Err(ExploreError::of_program(&errors, &loaded))
 }
 
-/// Returns the schema of the program's data. The data have one row, because a program needs data,
-/// but a divergence does not read them.
+/// Returns the schema of the program's data. The data have one row. A program needs data, but a
+/// divergence does not read them.
 pub fn schema() -> Schema {
     let field = |name: &str| Field {
         name: name.to_owned(),

@@ -1,4 +1,4 @@
-//! Integrates over a line, a ray or a segment, by an adaptive Gauss-Kronrod rule after a
+//! Integrates over a line, a ray or a segment, with an adaptive Gauss-Kronrod rule after a
 //! double-exponential substitution.
 
 use std::f64::consts::FRAC_PI_2;
@@ -35,21 +35,21 @@ const GAUSS: [f64; 4] = [
     0.4179591836734694,
 ];
 
-/// The largest absolute value of the transformed coordinate. Beyond this value, points overflow
+/// The largest absolute value of the transformed coordinate. Points that are farther out overflow
 /// double precision.
 const REACH: f64 = 6.4;
 
-/// At a transformed coordinate beyond this value, the distance of a point is more than about 1e50
-/// widths. If such points still contribute to the integral, the integral counts as infinite.
+/// A point whose transformed coordinate is beyond this value is more than about 1e50 widths away.
+/// If such points still contribute to the integral, it is regarded as infinite.
 const FAR: f64 = 5.0;
 
 /// The initial number of intervals.
 const INTERVALS: usize = 64;
 
-/// The maximum number of rounds. Each round halves intervals.
+/// The maximum number of rounds, in each of which intervals are halved.
 const ROUNDS: usize = 60;
 
-/// After this number of evaluations, no further round starts.
+/// The number of evaluations after which no further round starts.
 const MOST: usize = 300_000;
 
 /// The required error, relative to one plus the absolute value of the integral.
@@ -114,8 +114,8 @@ struct Interval {
     error: f64,
 }
 
-/// Returns points on both sides of the middle of a region that may be narrow. The distances from
-/// the middle are powers of two times `width`.
+/// Returns points on both sides of the middle of a region that may be narrow. Their distances from
+/// the middle are `width` times powers of two.
 pub fn marks(middle: f64, width: f64) -> Vec<f64> {
     let distances = (-2..40).map(|power| width * 2f64.powi(power));
     distances
@@ -202,8 +202,8 @@ fn measured(
         let (mut kronrod, mut gauss) = (0.0, 0.0);
         for node in 0..15 {
             let value = values[15 * at + node];
-            // A factor may overflow where the other factor is zero. The product is zero there, not
-            // NaN.
+            // One factor may overflow where the other is zero. The product must then be zero and
+            // not NaN.
             let slope = slopes[15 * at + node];
             let term = if value == 0.0 || slope == 0.0 {
                 0.0
@@ -267,8 +267,8 @@ mod tests {
         close(IntegralRange::Ray(1.0, -2.0), &[], |x| (x - 1.0).exp(), 1.0);
     }
 
-    /// The integral is the first absolute moment of a Cauchy distribution. This integral diverges
-    /// as slowly as a logarithm.
+    /// The integral is the first absolute moment of a Cauchy distribution. It diverges as slowly as
+    /// a logarithm.
     #[test]
     fn a_divergent_integral_has_no_value() {
         let mut f = |points: &[f64]| points.iter().map(|x| x.abs() / (1.0 + x * x)).collect();

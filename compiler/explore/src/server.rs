@@ -26,7 +26,7 @@ pub fn serve(listener: &TcpListener, answers: ServedAnswers) -> std::io::Result<
     let answers = Arc::new(answers);
     let (queue, jobs) = sync_channel(limits::WAITING);
     let compiler = answers.clone();
-    // The compiler recurses on deep graphs, so its thread gets the same stack size as the main
+    // The compiler recurses on deep graphs, so its thread has the same stack size as the main
     // thread of the command line.
     std::thread::Builder::new()
         .name("compiler".to_owned())
@@ -104,8 +104,8 @@ fn work(jobs: &Receiver<Job>, answers: &ServedAnswers) {
     }
 }
 
-/// Returns whether the client has closed the connection while its request was waiting. A page closes the connection when the user changes the
-/// question.
+/// Returns whether the client has closed the connection while its request was waiting. The page closes the connection when the user changes
+/// the question.
 fn has_gone(stream: &TcpStream) -> bool {
     if stream.set_nonblocking(true).is_err() {
         return true;

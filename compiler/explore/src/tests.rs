@@ -167,7 +167,7 @@ fn gradients_flow_only_to_optimised_parameters() {
     );
 }
 
-/// The rewrite makes the number of elements with gradients independent of the number of draws.
+/// After the rewrite, the number of elements with gradients does not depend on the number of draws.
 #[test]
 fn after_the_rewrite_draws_need_no_gradients() {
     for prior in ["Laplace(0, 1)", "Normal(0, 1)"] {

@@ -1,4 +1,4 @@
-//! Attributes: the constant data that an op has besides its operands.
+//! Attributes: constant data in an application of an op, in addition to the operands.
 
 use crate::dist::Instance;
 use crate::function::Function;
@@ -32,7 +32,7 @@ pub enum Attr {
     Symbol(Arc<str>),
 }
 
-/// The attributes of one node, in the order of their declaration in the op.
+/// The attributes of one node, in the order in which the op declares them.
 pub type Attrs = Vec<Attr>;
 
 impl PartialEq for Attr {
@@ -160,10 +160,10 @@ pub fn positions(axes: &[i64]) -> Vec<usize> {
     axes.iter().map(|axis| *axis as usize).collect()
 }
 
-/// The declaration of one attribute of an op: its name in text form, and its kind.
+/// The declaration of one attribute of an op: its name in the text form, and its kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AttrSpec {
-    /// The name in text form: `axes = [0, 1]`.
+    /// The name in the text form, such as `axes` in `axes = [0, 1]`.
     pub name: &'static str,
     /// The variant of [`Attr`] that the attribute has.
     pub kind: AttrKind,

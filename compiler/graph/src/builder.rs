@@ -20,7 +20,7 @@ use std::sync::Arc;
 #[derive(Debug, Default)]
 pub struct Builder {
     function: Function,
-    /// The applications, hashed by their op, operands and attributes.
+    /// The applications so far, in a hash table by op, operands and attributes.
     seen: HashTable<Value>,
 }
 
@@ -110,8 +110,7 @@ impl Builder {
         &self.function.nodes[value]
     }
 
-    /// Labels a value with its site or variable. If the value already has a label, the label does not
-    /// change.
+    /// Labels a value with its site or variable, unless the value already has a label.
     pub fn label(&mut self, value: Value, label: &str) {
         self.function.nodes[value]
             .label

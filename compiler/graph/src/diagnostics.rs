@@ -11,7 +11,7 @@ use std::fmt;
 pub enum CallError {
     /// A wrong number of operands, attributes, arguments or elements.
     Count {
-        /// The text after "expected" with the number, such as "`f` to take 2 arguments".
+        /// The text after "expected". It includes the expected number, such as "`f` to take 2 arguments".
         expected: String,
         /// The actual number.
         found: usize,
@@ -52,12 +52,12 @@ pub enum CallError {
     },
     /// An operand, an argument or a result of a wrong type.
     Type {
-        /// The text after "expected" with the type, such as `argument 1 of f to be real[3]`.
+        /// The text after "expected". It includes the expected type, such as `argument 1 of f to be real[3]`.
         expected: String,
         /// The actual type.
         found: Type,
     },
-    /// Attributes that break another rule of the op, or that do not fit the operands. The text completes "expected ..".
+    /// Attributes that break another rule of the op or do not fit the operands. The text follows "expected".
     Rule(String),
 }
 

@@ -1,5 +1,5 @@
 //! Distributions in the graph. The density, the sampler and the moments of a distribution are
-//! functions, so no code of the graph depends on the family.
+//! functions, so this crate needs no code for any particular family.
 
 use crate::function::Function;
 use crate::op::Interval;
@@ -33,13 +33,13 @@ pub fn range(support: Support) -> Interval {
 /// The kind of measure that a distribution declares.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum MeasureKind {
-    /// A density, or a probability for each value.
+    /// A density, or the probability of each value.
     #[default]
     Density,
     /// A density without a finite integral. It is allowed only in priors.
     Improper,
-    /// A point mass: all probability is at the value of `draw`. Families of point estimates have
-    /// this density.
+    /// A point mass: all probability is at the value of `draw`. The families of point estimates are
+    /// of this kind.
     Point,
 }
 
@@ -60,7 +60,7 @@ bnnc_base::named! {
 }
 
 impl TailKind {
-    /// Returns the names of the numbers that describe this kind of decay, such as `rate`.
+    /// Returns the names of the numbers by which this kind of decay is described, such as `rate`.
     pub fn numbers(self) -> &'static [&'static str] {
         match self {
             TailKind::Power => &["index"],
@@ -77,12 +77,12 @@ impl TailKind {
 pub struct DeclaredTail {
     /// The kind of decay.
     pub kind: TailKind,
-    /// A function `(params..) -> number` for each name in [`TailKind::numbers`]. The function
-    /// returns one number for all elements, or one per element.
+    /// One function `(params..) -> number` for each name in [`TailKind::numbers`]. It returns
+    /// either one number for all elements or one number per element.
     pub numbers: Vec<Arc<Function>>,
 }
 
-/// One end of the range of values that have positive probability.
+/// One end of an interval of values with positive probability.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DeclaredEnd {
     /// `(params..) -> position of the end`. `None` if this end is the end of the support.
@@ -91,11 +91,11 @@ pub struct DeclaredEnd {
     pub tail: Option<DeclaredTail>,
 }
 
-/// For each element, the range of values with positive probability, and the decay of the density at the ends
-/// of this range.
+/// For each element, the interval of values with positive probability, and the decay of the density at the
+/// ends of this interval.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reach {
-    /// The support of the values, before a declared type restricts it.
+    /// The support of the values before the declared type restricts it.
     pub support: Support,
     /// The lower and the upper end.
     pub ends: [DeclaredEnd; 2],
@@ -134,8 +134,8 @@ pub struct Instance {
     pub value: Type,
     /// The support of the values.
     pub support: Support,
-    /// The ranges of values with positive probability, before a declared type restricts the values.
-    /// A mixture has one range for each component.
+    /// The intervals of values with positive probability, before the declared type restricts the
+    /// values. A mixture has one interval for each component.
     pub reach: Vec<Reach>,
     /// True if the elements of a value are independent, given the parameters.
     pub elementwise: bool,
@@ -144,13 +144,13 @@ pub struct Instance {
     /// `(params.., x) -> real[shape of value]`: the log density of each element. Only elementwise
     /// distributions have this function.
     pub log_density_elements: Option<Arc<Function>>,
-    /// `(params.., draw, example, step: int[]) -> x`: a sampler, reparameterised if possible. The
-    /// names of its noise streams are relative. The stream names are in the attribute `site` of
-    /// each `noise` node. When the sampler is inlined, a prefix is added to these names.
+    /// `(params.., draw, example, step: int[]) -> x`: a sampler, reparameterised if possible. Each
+    /// `noise` node has the name of its stream in the attribute `site`. When the sampler is
+    /// inlined, a prefix is added to these names.
     pub draw: Option<Arc<Function>>,
-    /// Like `draw`, but samples the distribution before it is truncated to `support`; the elements
-    /// of this distribution are independent. Draws that lie inside the support have the truncated
-    /// distribution. `None` if the distribution is not truncated.
+    /// Like `draw`, but samples the untruncated distribution, whose elements are independent. Those
+    /// draws that lie inside `support` have the truncated distribution. `None` if the distribution
+    /// is not truncated.
     pub wider_draw: Option<Arc<Function>>,
     /// `(params..) -> mean`, with the shape of the value.
     pub mean: Option<Arc<Function>>,
@@ -161,11 +161,11 @@ pub struct Instance {
     /// `(params.., order: real[]) -> moment`, with the shape of the value: the mean of `x ^ order`
     /// for each element `x`. A moment that diverges is infinite.
     pub moment: Option<Arc<Function>>,
-    /// `(params..) -> mean` of the logarithm of each element, with the shape of the value. `None`
-    /// if the support is not positive.
+    /// `(params..) -> mean`, with the shape of the value: the mean of the logarithm of each
+    /// element. `None` if the support is not positive.
     pub log_mean: Option<Arc<Function>>,
-    /// `(params..) -> variance` of the logarithm of each element, with the shape of the value.
-    /// `None` if the support is not positive.
+    /// `(params..) -> variance`, with the shape of the value: the variance of the logarithm of each
+    /// element. `None` if the support is not positive.
     pub log_variance: Option<Arc<Function>>,
     /// `(params..) -> real[classes]`: the probability of each class, for discrete outputs.
     pub probabilities: Option<Arc<Function>>,

@@ -13,8 +13,7 @@ use std::sync::Arc;
 /// Noise is drawn with seed 0.
 ///
 /// # Panics
-/// Panics if the number or the shapes of the inputs differ from the number or the shapes of the
-/// parameters.
+/// Panics if the inputs do not have the number and the shapes of the parameters.
 pub fn evaluate(function: &Function, inputs: &[Tensor], sizes: &Sizes) -> Vec<Tensor> {
     let inputs: Vec<&Tensor> = inputs.iter().collect();
     run(&resolve(function, sizes), &inputs)
@@ -63,14 +62,14 @@ fn run(function: &Function, inputs: &[&Tensor]) -> Vec<Tensor> {
         .collect()
 }
 
-/// Evaluates a function that is an attribute, and returns its only result.
+/// Evaluates a function that is an attribute of a node, and returns its only result.
 pub(crate) fn only_result(function: &Function, inputs: &[&Tensor]) -> Tensor {
     run(function, inputs)
         .pop()
         .unwrap_or_else(|| unreachable!("`{}` has one result", function.name))
 }
 
-/// Returns the sizes of the only result of a function that is an attribute of a node.
+/// Returns the sizes of the only result of a function. The function is an attribute of a node.
 pub(crate) fn result_sizes(function: &Function) -> Vec<usize> {
     function
         .results
@@ -91,7 +90,7 @@ pub(crate) fn size(dim: Dim) -> usize {
         .unwrap_or_else(|| unreachable!("`{dim}` was resolved before evaluation"))
 }
 
-/// Returns the function with a number in place of every symbolic size. Values keep their ids.
+/// Replaces every symbolic size in a function by a number. Values keep their ids.
 pub fn resolve(function: &Function, sizes: &Sizes) -> Function {
     let mut nodes = Arena::default();
     for node in function.nodes.iter() {

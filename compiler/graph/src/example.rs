@@ -46,8 +46,8 @@ pub fn call(operands: Vec<ExampleOperand>, attrs: Vec<Attr>) -> Example {
     }
 }
 
-/// Creates calls of an elementwise op with ranks 0 to 3. `intervals` has one interval per operand.
-/// The elements of the operand are drawn from this interval.
+/// Creates calls of an elementwise op with ranks 0 to 3. For each operand, `intervals` has the
+/// interval from which its elements are drawn.
 pub fn elementwise(intervals: &[(f64, f64)]) -> Vec<Example> {
     let of = |sizes: &[usize]| {
         call(
@@ -58,7 +58,7 @@ pub fn elementwise(intervals: &[(f64, f64)]) -> Vec<Example> {
     vec![of(&[]), of(&[3]), of(&[2, 3]), of(&[2, 1, 3])]
 }
 
-/// Creates calls of an elementwise op on two reals, and on two integers.
+/// Creates calls of an elementwise op with two real operands, and with two integer operands.
 pub fn two_numbers() -> Vec<Example> {
     both(elementwise(&[(-3.0, 3.0), (-3.0, 3.0)]), elementwise_ints(2))
 }

@@ -36,7 +36,7 @@ pub struct Node {
     pub kind: NodeKind,
     /// The type of the node's value, as inferred by the rule of the op.
     pub ty: Type,
-    /// The site or variable that the node belongs to, for messages and printed text.
+    /// The site or variable to which the node belongs. Messages and printed text use it.
     pub label: Option<Arc<str>>,
 }
 

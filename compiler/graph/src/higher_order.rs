@@ -8,8 +8,8 @@ use crate::types::Type;
 use bnnc_base::shape::{Dim, Shape};
 use std::sync::Arc;
 
-/// Returns the type of the only result of `function` if its arguments have the types `args`. Fails
-/// if the arguments do not fit.
+/// Returns the type of the only result of `function`. Fails if arguments of the types `args` do not
+/// fit its parameters.
 pub fn result_type(function: &Function, args: &[Type]) -> Inferred {
     let name = &function.name;
     if function.params.len() != args.len() {
@@ -63,8 +63,8 @@ pub fn unmap(types: &[&Type]) -> Result<(Dim, Vec<Type>), CallError> {
     Ok((size, inner))
 }
 
-/// Returns a copy of `function` whose mapped parameters come first. Also returns the old position
-/// of each parameter.
+/// Returns a copy of `function` in which the mapped parameters come first, and the old position of
+/// each parameter.
 pub fn mapped_first(function: &Arc<Function>, mapped: &[bool]) -> (Arc<Function>, Vec<usize>) {
     let flagged = |wanted: bool| (0..mapped.len()).filter(move |at| mapped[*at] == wanted);
     let order: Vec<usize> = flagged(true).chain(flagged(false)).collect();

@@ -57,8 +57,8 @@ pub fn expect_increasing(axes: &[i64], rank: usize) -> Result<Vec<usize>, CallEr
     axes.iter().map(|axis| expect_axis(*axis, rank)).collect()
 }
 
-/// The rule for operands that have equal shapes and the same element type. The element type must be
-/// in `allowed`. The result has the type of the operands.
+/// The rule for operands that have equal shapes and the same element type, which must be in
+/// `allowed`. The result has the type of the operands.
 fn same(types: &[&Type], allowed: &[DType]) -> Inferred {
     for at in 0..types.len() {
         expect_dtype(types, at, allowed)?;

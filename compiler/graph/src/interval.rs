@@ -1,15 +1,15 @@
 //! Interval arithmetic with outer bounds. The bounds are always valid, but not always tight.
 //!
-//! Note [Exact arithmetic]. Bounds hold for finite operands in exact arithmetic, so that supports can be
-//! proved. For example, an exponential is above zero in exact arithmetic, although it may underflow to zero.
-//! The smallest normal number stands for an open end at zero.
+//! Note [Exact arithmetic]. The bounds hold for finite operands in exact arithmetic, so that they can prove
+//! in which support a value lies. For example, an exponential is above zero in exact arithmetic, although it
+//! may underflow to zero. The smallest normal number stands for an open end at zero.
 
 use crate::op::Interval;
 
 impl Interval {
     /// The interval from 0 to 1. It contains Booleans and probabilities.
     pub const UNIT: Interval = Interval { lo: 0.0, hi: 1.0 };
-    /// The interval of all numbers that are zero or above.
+    /// The interval of all numbers that are not negative.
     pub const NON_NEGATIVE: Interval = Interval {
         lo: 0.0,
         hi: f64::INFINITY,
@@ -52,8 +52,8 @@ impl Interval {
         Interval::hull(&[f(self.lo), f(self.hi)])
     }
 
-    /// Returns the image of two intervals under a function of two operands. The function must be
-    /// monotone in each operand.
+    /// Returns the range of a function of two operands, one from each interval. The function must
+    /// be monotone in each operand.
     pub fn corners(self, other: Interval, f: impl Fn(f64, f64) -> f64) -> Interval {
         let (a, b) = (self, other);
         Interval::hull(&[f(a.lo, b.lo), f(a.lo, b.hi), f(a.hi, b.lo), f(a.hi, b.hi)])
@@ -89,7 +89,7 @@ impl Interval {
         Interval { lo, hi }
     }
 
-    /// Returns the range of the products `x * y`. The product of zero and infinity counts as zero.
+    /// Returns the range of the products `x * y`. The product of zero and infinity is taken as zero.
     pub fn times(self, other: Interval) -> Interval {
         let product = self.corners(other, |x, y| if x == 0.0 || y == 0.0 { 0.0 } else { x * y });
         let positive = self.is_above_zero() && other.is_above_zero();

@@ -54,7 +54,7 @@ impl ContractionLabels {
             .unwrap_or_else(|why| unreachable!("labels of a checked contraction: {why}"))
     }
 
-    /// Returns every letter: first the letters of the result, then the letters that are summed.
+    /// Returns every letter: first those of the result, then those over which the contraction sums.
     pub fn all(&self) -> Vec<char> {
         let mut letters = self.result.clone();
         for letter in self.left.iter().chain(&self.right) {
@@ -65,7 +65,7 @@ impl ContractionLabels {
         letters
     }
 
-    /// Returns the letters of the axes that the contraction sums over.
+    /// Returns the letters of the axes over which the contraction sums.
     pub fn summed(&self) -> Vec<char> {
         self.all().split_off(self.result.len())
     }

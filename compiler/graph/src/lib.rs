@@ -1,5 +1,5 @@
-//! The probabilistic graph. The crate contains the registry of typed tensor operations, functions
-//! made of these operations, and the text form of functions.
+//! The probabilistic graph. The crate contains a registry of typed tensor operations, functions
+//! that consist of these operations, and the text form of functions.
 
 pub mod analysis;
 pub mod attr;

@@ -1,5 +1,4 @@
-//! Maps a function node by node. Code that copies functions uses this map, and so does code that
-//! interprets functions.
+//! Maps a function node by node. Code that copies or interprets functions uses this map.
 
 use crate::attr::Attr;
 use crate::builder::Builder;
@@ -20,7 +19,7 @@ pub struct Application<'a> {
     pub args: &'a [Value],
     /// The attributes of the operation.
     pub attrs: &'a [Attr],
-    /// The site or variable that the node belongs to.
+    /// The site or variable to which the node belongs.
     pub label: Option<&'a Arc<str>>,
 }
 

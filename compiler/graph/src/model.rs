@@ -9,8 +9,8 @@ use std::sync::Arc;
 /// A model, elaborated for one example.
 ///
 /// `function` is probabilistic. The parameters of `function` are the shared inputs, then the inputs
-/// of the example, then the observed outputs. Each parameter is found by its name. Every declared
-/// site is one `sample` node. The attribute `site` of the node is the path of the site. Every
+/// of the example, then the observed outputs. Parameters are identified by name. Every declared
+/// site is one `sample` node, whose attribute `site` is the path of the site. Every
 /// output has one or more `observe` nodes. The function does not have results, because the
 /// `density` pass splits it into functions.
 #[derive(Clone, Debug)]
@@ -59,13 +59,13 @@ pub struct Site {
     pub local: bool,
 }
 
-/// A mean over the rows of a training step. The trained model stores an average of this mean over the
-/// steps.
+/// A mean over the rows of a training step. The trained model stores the average of this mean over
+/// the steps.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunningMean {
     /// The path of the mean: `norm.mean`.
     pub name: Arc<str>,
-    /// The type of the mean. It is the type of the operand for one example.
+    /// The type of the mean, which is the type of the averaged value for one example.
     pub ty: Type,
     /// The weight of a new mean in the stored average.
     pub momentum: f64,
@@ -78,12 +78,12 @@ pub struct RunningMean {
 pub struct SitePosterior {
     /// The site, or the name of the group if several sites share the family.
     pub site: Arc<str>,
-    /// The sites that share the family. They are in the order of their elements in a value of the
-    /// family. The list is empty for a single site. A joint family is a distribution on `real[n]`,
-    /// over the free coordinates of the members in row-major order.
+    /// The sites that share the family. They are in the order in which a value of the family holds
+    /// their elements. The list is empty for a single site. A joint family is a distribution on
+    /// `real[n]`, over the unconstrained coordinates of the members in row-major order.
     pub members: Vec<Site>,
-    /// The family, elaborated for the shape of this site. `Point` has a `draw` (the value of its parameter
-    /// `loc`) but no density.
+    /// The family, elaborated for the shape of this site. The family `Point` has no density, but a `draw`
+    /// that returns its parameter `loc`.
     pub family: Arc<Instance>,
     /// The parameters of the family, in order.
     pub params: Vec<FamilyParam>,
@@ -93,7 +93,7 @@ pub struct SitePosterior {
 #[derive(Clone, Debug, PartialEq)]
 pub struct FamilyParam {
     /// The name of the parameter in the family, such as `loc`. If the parameter belongs to one member of a
-    /// group, the name also contains the member: `hidden.w/loc`.
+    /// group, the name of the member comes first: `hidden.w/loc`.
     pub name: Arc<str>,
     /// The type of the parameter.
     pub ty: Type,
@@ -110,7 +110,7 @@ pub enum FamilyStart {
     Optimise(Init),
     /// The parameter keeps this value.
     Fixed(Vec<f64>),
-    /// The parameter keeps the value that an earlier inference run found. The fields are
+    /// The parameter keeps the value from an earlier inference run. The fields are
     /// `(inference, site)`.
     From(Arc<str>, Arc<str>),
 }
@@ -120,7 +120,7 @@ pub enum FamilyStart {
 pub struct ApproximatePosterior {
     /// The name of the approximation.
     pub name: String,
-    /// The approximations of the sites, in the order of the model. A group of sites has one entry.
+    /// The approximations of the sites, in the order of the model's sites. A group of sites has one entry.
     pub sites: Vec<SitePosterior>,
 }
 
@@ -128,15 +128,15 @@ pub struct ApproximatePosterior {
 ///
 /// `update` has these parameters: `gradient`, `parameter` (the value before the step), one
 /// parameter per state with the name of the state, `iteration` (a real that counts from 1) and
-/// `rate` (a real). The first result is `step`. It is added to the parameter. The other results are
-/// the next values of the states, in order. All tensors have the same shape.
+/// `rate` (a real). The first result is `step`, which is added to the parameter. The other results
+/// are the next values of the states, in order. All tensors have the same shape.
 #[derive(Clone, Debug)]
 pub struct ElaboratedOptimiser {
     /// The names of the states with their starting values.
     pub states: Vec<(Arc<str>, f64)>,
     /// The initial learning rate.
     pub rate: f64,
-    /// The update of scalars. It contains only elementwise ops. The rewriter maps the update over the
-    /// elements of tensors.
+    /// The update of scalars. It contains only elementwise ops. The rewriter applies the update to
+    /// each element of a tensor.
     pub update: Arc<Function>,
 }

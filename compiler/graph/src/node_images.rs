@@ -1,4 +1,4 @@
-//! The images of the nodes of a function under a map.
+//! For each node of a function, its image: the object to which a map sends the node.
 
 use crate::function::Value;
 use bnnc_base::arena::Id;

@@ -30,7 +30,7 @@ pub type OpEvaluation = fn(&[&Tensor], &[Attr]) -> Tensor;
 pub struct OpDef {
     /// The name of the op in text form. The registry is sorted by name.
     pub name: &'static str,
-    /// One sentence about the op, for the reference manual.
+    /// A sentence about the op that the reference manual prints.
     pub doc: &'static str,
     /// The number of operands.
     pub arity: Arity,
@@ -45,22 +45,22 @@ pub struct OpDef {
     pub vjp: Vjp,
     /// The batching rule of the op, for operands with a mapped axis.
     pub batch: Batch,
-    /// Returns bounds of the result's elements if bounds of the operands' elements are given.
+    /// Returns bounds of the result's elements, given bounds of the operands' elements.
     pub range: fn(&[Interval], &[Attr]) -> Interval,
     /// How the op is lowered.
     pub lower: Lower,
-    /// Returns example calls for the conformance tests. Each call has types, attributes, and the
-    /// intervals of its random elements.
+    /// Returns example calls for the conformance tests. Each call has the types of its operands,
+    /// the intervals of their random elements, and attributes.
     pub examples: fn() -> Vec<Example>,
 }
 
-/// The reason why an op cannot be differentiated if it has kept the derivative of [`OpDef::scalar`]. Every op of the registry must replace
-/// this derivative.
+/// The reason why an op with the placeholder derivative of [`OpDef::scalar`] cannot be differentiated. Every op in the registry must
+/// replace this placeholder.
 pub const NO_RULE: &str = "its record lacks a derivative rule";
 
 impl OpDef {
-    /// Creates an op that applies a scalar operation to each element of reals. The op still needs documentation and examples, its derivative, and
-    /// narrower bounds where they are known.
+    /// Creates an op that applies a scalar operation to each element of reals. The caller still has to set the documentation, the examples, the
+    /// derivative and, if they are known, narrower bounds.
     pub const fn scalar(scalar: Scalar) -> OpDef {
         OpDef {
             name: scalar.name(),
@@ -112,8 +112,8 @@ impl OpDef {
         self.attrs.iter().any(|spec| spec.kind == AttrKind::Function)
     }
 
-    /// Checks the number of operands of a call, the kinds of its attributes, and the rule of the op.
-    /// Returns the type of the result.
+    /// Checks the number of operands and the kinds of attributes of a call, and applies the type
+    /// rule of the op. Returns the type of the result.
     pub fn check_call(&self, types: &[&Type], attrs: &[Attr]) -> Inferred {
         if !self.arity.admits(types.len()) {
             return Err(CallError::Count {
@@ -160,7 +160,7 @@ impl fmt::Display for Arity {
     }
 }
 
-/// The node that a derivative, batching or lowering rule is applied to.
+/// The node to which a derivative, batching or lowering rule is applied.
 pub struct OpCall<'a> {
     /// The operands.
     pub args: &'a [Value],
@@ -171,8 +171,8 @@ pub struct OpCall<'a> {
 }
 
 impl OpCall<'_> {
-    /// Returns the value of the node. Derivative rules may call this method, because the node
-    /// exists when such a rule is applied.
+    /// Returns the value of the node. Only derivative rules may call this method, because only then
+    /// does the node exist already.
     pub fn result(&self) -> Value {
         self.out
             .unwrap_or_else(|| unreachable!("a derivative rule is applied to a node that exists"))
@@ -185,8 +185,8 @@ pub enum Vjp {
     /// a derivative, such as an integer or a condition.
     Rule(fn(&mut Builder, &OpCall, Value) -> Vec<Option<Value>>),
     /// Like [`Vjp::Rule`], but for a random result. The rule differentiates the quantile at a fixed
-    /// probability, so derivatives of expectations are correct. If a parameter changes and a
-    /// variate is drawn again from the same random numbers, the variate may change by a different
+    /// probability, which gives correct derivatives of expectations. Drawing the variate again,
+    /// from the same random numbers and with a changed parameter, may change it by a different
     /// amount.
     Implicit(fn(&mut Builder, &OpCall, Value) -> Vec<Option<Value>>),
     /// The derivative is zero, because the op is constant almost everywhere or not differentiable
@@ -196,7 +196,7 @@ pub enum Vjp {
     None(&'static str),
 }
 
-/// The batching rule of an op. In mapped operands and in the result, the mapped axis is axis 0.
+/// The batching rule of an op. The mapped axis is axis 0 in mapped operands and in the result.
 pub enum Batch {
     /// Operands that are not mapped are broadcast along the mapped axis. The attributes of the op
     /// do not change.
@@ -245,7 +245,7 @@ pub enum KernelKind {
     Iota,
     /// Draws random numbers from a counter-based stream.
     Noise,
-    /// Adds windows. The windows may overlap.
+    /// Adds up windows, which may overlap.
     OverlapAdd,
     /// Adds zeros around and between elements.
     Pad,
@@ -255,7 +255,7 @@ pub enum KernelKind {
     ReduceMax,
     /// Computes the sum along some axes.
     ReduceSum,
-    /// Gives the same elements another shape.
+    /// Returns the same elements in another shape.
     Reshape,
     /// Computes a first-order recurrence along an axis.
     Scan,
@@ -315,13 +315,13 @@ pub struct Example {
     pub operands: Vec<(Type, Interval)>,
     /// The attributes, in declared order.
     pub attrs: Vec<Attr>,
-    /// The number that is added to the diagonal of each matrix in the first operand; the last two
-    /// axes of this operand are matrices. Ops that need invertible matrices use a positive number.
+    /// A number that is added to the diagonal of each matrix in the last two axes of the first
+    /// operand. Ops that need invertible matrices use a positive number.
     pub diagonal: f64,
 }
 
-/// A reference to an op. Two references are equal only if they refer to the same entry of the
-/// registry; names are not compared.
+/// A reference to an op. Two references are equal if they refer to the same entry of the registry.
+/// Names are not compared.
 #[derive(Clone, Copy)]
 pub struct Op(pub &'static OpDef);
 

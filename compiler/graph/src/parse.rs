@@ -12,8 +12,8 @@ use bnnc_base::text::{Reader, TextError};
 use std::str::FromStr;
 use std::sync::Arc;
 
-/// Looks up a distribution by its printed name. The lookup is needed because the text form does not contain
-/// definitions of distributions.
+/// Looks up a distribution by its printed name, because the text form does not contain definitions of
+/// distributions.
 pub type DistLookup<'a> = &'a dyn Fn(&str) -> Option<Arc<Instance>>;
 
 /// Parses one function that does not refer to distributions.
@@ -26,7 +26,7 @@ pub fn parse(text: &str) -> Result<Function, TextError> {
     parse_with(text, &|_| None)
 }
 
-/// Parses one function. `table` looks up the distributions that the function names.
+/// Parses one function. `table` looks up the distributions to which the function refers.
 pub fn parse_with(text: &str, table: DistLookup) -> Result<Function, TextError> {
     let mut parser = Parser {
         reader: Reader::new(text),
@@ -44,7 +44,7 @@ struct Parser<'a> {
     table: DistLookup<'a>,
 }
 
-/// A parameter of the signature that has not been placed among the nodes yet.
+/// A parameter in the signature that does not have a node yet.
 struct Param {
     value: Value,
     node: Node,
@@ -174,8 +174,8 @@ impl Parser<'_> {
     }
 }
 
-/// Moves each parameter to the nodes when its position is reached. `params` is in reverse order, so
-/// the next parameter is the last of the list.
+/// Adds the node of each parameter when its position is reached. `params` is in reverse order, so
+/// the next parameter is the last one.
 fn place_params(function: &mut Function, params: &mut Vec<Param>) {
     while let Some(param) = params.pop_if(|param| param.value.0 as usize == function.nodes.len()) {
         function.nodes.push(param.node);

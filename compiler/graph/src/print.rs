@@ -80,8 +80,7 @@ fn indent(out: &mut dyn Write, depth: usize) -> fmt::Result {
     (0..depth).try_for_each(|_| out.write_str("  "))
 }
 
-/// A name as a single token. The name is printed without quotes if the parser can read it as a
-/// word.
+/// A name as a single token. It is printed without quotes if the parser can read it as a word.
 struct Name<'a>(&'a str);
 
 impl fmt::Display for Name<'_> {

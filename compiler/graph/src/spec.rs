@@ -1,4 +1,4 @@
-//! The stages of the compiler. Each stage lists explicitly which ops it allows.
+//! The stages of the compiler. Each stage states which ops it allows.
 
 use crate::attr::AttrKind;
 use crate::op::{Lower, OpDef};

@@ -7,8 +7,7 @@ use crate::types::Type;
 use bnnc_base::fault::{Bug, Fault};
 
 /// Verifies a function and the functions inside it. The checks cover the order of the nodes, the
-/// parameters, the results, the calls and the types. The checks also ensure that the stage allows
-/// each op.
+/// parameters, the results, the calls and the types, and whether the stage allows each op.
 pub fn verify(function: &Function, spec: Spec) -> Result<(), Fault> {
     let place = format!("function `{}` of stage {}", function.name, spec.name);
     for value in function.nodes.ids() {

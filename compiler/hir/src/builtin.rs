@@ -36,13 +36,13 @@ pub enum Along {
     Softmax,
 }
 
-/// The rule that types and elaborates a call of a built-in function.
+/// The rule by which a call of a built-in function is typed and elaborated.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum BuiltinRule {
     /// Applies elementwise to a scalar or an array.
     Elementwise(Op),
-    /// Applies elementwise if the call has two arguments. Two arrays must have equal dims, and
-    /// scalars are broadcast. If the call has a single array, reduces this array.
+    /// With two arguments, applies elementwise: two arrays must have equal dims, and a scalar is
+    /// broadcast. With a single array as argument, reduces this array.
     Extremum(Op, Reduction),
     /// Reduces all elements to a scalar.
     Reduce(Reduction),
@@ -64,23 +64,24 @@ pub enum BuiltinRule {
     Concat,
     /// `length(x)`: returns the first dim as an integer.
     Length,
-    /// `zeros(n, ..)`, `ones(n, ..)`: arrays with the given dims. Every element is this number.
+    /// `zeros(n, ..)`, `ones(n, ..)`: arrays with the given dims, in which every element is this number.
     Filled(f64),
-    /// `standard_normal()`, `standard_uniform()`, `standard_gamma(shape)`: noise whose shape follows from the context. Noise is allowed
-    /// only in `draw`.
+    /// `standard_normal()`, `standard_uniform()`, `standard_gamma(shape)`: noise whose shape is determined by the context. It is
+    /// allowed only in `draw`.
     Noise(NoiseKind),
     /// `conv(x, kernel, stride = 1)`: with `x: real[c, h, w]` and `kernel: real[o, c, a, b]`, gives one value per output channel and window.
     Conv,
-    /// `pad(x, width)`: surrounds each channel of `x: real[c, h, w]` with zeros.
+    /// `pad(x, width)`: adds a border of zeros to each channel of `x: real[c, h, w]`.
     Pad,
     /// `max_pool(x, size, stride = size)` and `mean_pool(x, size, stride = size)`: for
     /// `x: real[c, h, w]`, give one value per channel and window.
     Pool(Reduction),
-    /// `repeat(x, n, ..)`: repeats `x` along new last axes.
+    /// `repeat(x, n, ..)`: repeats `x` along new axes, which become the last ones.
     Repeat,
     /// `reshape(x, n, ..)`: keeps the elements in row-major order and changes the dims.
     Reshape,
-    /// `running_mean(x, momentum, start)`: the mean of `x` over the rows of a training step, and a stored average of these means elsewhere.
+    /// `running_mean(x, momentum, start)`: in training, the mean of `x` over the rows of a step; elsewhere, the stored average of these
+    /// means.
     RunningMean,
     /// `stop_gradient(x)`: returns `x` with the same type.
     Same(Op),
@@ -105,8 +106,8 @@ pub struct Builtin {
 }
 
 impl Builtin {
-    /// Returns the reduction that a call with a single array performs. Returns `None` for
-    /// `logsumexp`, and for a function that does not reduce arrays.
+    /// Returns the reduction that a call with a single array performs. Returns `None` if the
+    /// function does not reduce arrays, and for `logsumexp`.
     pub fn reduction(&self) -> Option<Reduction> {
         match self.rule {
             BuiltinRule::Extremum(_, reduction) | BuiltinRule::Reduce(reduction) => Some(reduction),

@@ -42,31 +42,31 @@ pub use parameterisation::applied_twice_to_data;
 
 use crate::tree::Module;
 
-/// One option that is set on the command line: `--set ITEM.KEY=VALUE`.
+/// An option that is set on the command line with `--set ITEM.KEY=VALUE`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Override {
     /// The name of the `infer` or `data` item.
     pub item: String,
     /// The option.
     pub key: String,
-    /// The value, as an expression from a source that contains only this value.
+    /// The value, as an expression. Its source contains nothing else.
     pub value: ast::Expr,
 }
 
 /// The inputs of a check, apart from the program.
 #[derive(Clone, Debug, Default)]
 pub struct CheckContext {
-    /// The options from `--set`, in the order of the command line. Options from `--set` take
-    /// precedence over the options in the program.
+    /// The options from `--set`, in the order of the command line. They take precedence over the
+    /// options in the program.
     pub overrides: Vec<Override>,
-    /// Relative file names in data items refer to this folder.
+    /// The folder to which relative file names in data items refer.
     pub folder: PathBuf,
     /// The files from `--data NAME=PATH`. The file at `PATH` replaces the files of the data item
-    /// `NAME`. `NAME.test` and `NAME.outliers` replace the test and outlier files.
+    /// `NAME`. For the names `NAME.test` and `NAME.outliers`, it replaces the files of test rows
+    /// and of outliers.
     pub data_overrides: Files,
     /// The paths of the library's modules, such as `layers/dense.bnn`, in the same order as the
-    /// modules. The checker of `use` items needs these paths. The list is empty if the paths are
-    /// not known.
+    /// modules. They are needed to check `use` items. The list is empty if the paths are not known.
     pub library_paths: Vec<String>,
 }
 

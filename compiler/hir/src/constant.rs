@@ -1,5 +1,4 @@
-//! Evaluates constant expressions. Constant expressions occur in options, start values, bounds and
-//! dims.
+//! Evaluates constant expressions, which occur in options, start values, bounds and dims.
 
 use crate::tree::{ConstValue, FnItem, LocalId, Module, TypedExpr, TypedExprKind, TypedStmt};
 use crate::types::{Elem, Ty};
@@ -11,7 +10,7 @@ pub fn constant(module: &Module, expr: &TypedExpr) -> Option<f64> {
     evaluate(module, expr, &HashMap::new())
 }
 
-/// Evaluates an expression, with the values of variables from `known`.
+/// Evaluates an expression. `known` holds the values of variables.
 pub fn evaluate(module: &Module, expr: &TypedExpr, known: &HashMap<LocalId, f64>) -> Option<f64> {
     let recur = |part: &TypedExpr| evaluate(module, part, known);
     match &expr.kind {

@@ -31,7 +31,7 @@ pub mod running;
 pub mod statements;
 pub mod types;
 
-/// The codes of the elaboration, in order. The elaboration needs the data.
+/// The codes of errors in the elaboration, which needs the data, in order.
 pub static ELABORATE: &[&Code] = &[
     &bind::UNUSED_POSITION,
     &bind::WHOLE_COLUMNS,
@@ -61,7 +61,7 @@ pub fn codes() -> Vec<&'static Code> {
     codes
 }
 
-/// Formats a count with its noun: `1 argument`, `2 arguments`.
+/// Formats a number with a noun: `1 argument`, `2 arguments`.
 pub(crate) fn count(number: usize, noun: &str) -> String {
     match number {
         1 => format!("1 {noun}"),

@@ -1,12 +1,12 @@
-//! Symbolic dimensions: integer polynomials over names. A quotient counts as one opaque atom of the
-//! polynomial.
+//! Symbolic dimensions: integer polynomials over names. A quotient is treated as one opaque atom of
+//! the polynomial.
 
 use crate::ids::LocalId;
 use std::collections::BTreeMap;
 use std::fmt;
 
 bnnc_base::id!(
-    /// A dimension that unification has yet to determine.
+    /// The id of a dimension that unification has yet to determine.
     MetaId,
     "?"
 );
@@ -16,7 +16,7 @@ bnnc_base::id!(
 pub enum Atom {
     /// A dim name that a parameter type binds, an integer parameter, a loop counter, or a constant.
     Local(LocalId),
-    /// A dimension that is not known yet.
+    /// A dimension that has not been determined yet.
     Meta(MetaId),
     /// Division rounded down.
     Div(Box<DimExpr>, Box<DimExpr>),
@@ -40,7 +40,7 @@ impl DimExpr {
         dim
     }
 
-    /// Returns a dimension of a single atom.
+    /// Returns the dimension that consists of a single atom.
     pub fn atom(atom: Atom) -> DimExpr {
         DimExpr {
             terms: BTreeMap::from([(vec![atom], 1)]),
@@ -147,8 +147,7 @@ impl DimExpr {
             Atom::Div(a, b) => format!("({}) / ({})", a.show(name), b.show(name)),
         };
         let mut text = String::new();
-        // Terms with names come first and the constant comes last, because people write sums in
-        // this order.
+        // Terms with names come first and the constant comes last, as people write sums.
         for (atoms, coefficient) in self.terms.iter().rev() {
             let sign = if *coefficient < 0 { "-" } else { "+" };
             match (text.is_empty(), *coefficient < 0) {

@@ -15,13 +15,12 @@ pub fn obstacle(function: &FnItem) -> Option<(Span, String)> {
         .find_map(|expr| in_expr(expr, NoisePolicy::Refused))
 }
 
-/// The rule for noise in this analysis. In the `draw` of a distribution, noise counts as
-/// elementwise.
+/// How noise is treated in this analysis. In the `draw` of a distribution, it is elementwise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoisePolicy {
-    /// A call for noise counts as elementwise.
+    /// A call for noise is treated as elementwise.
     Allowed,
-    /// A call for noise does not count as elementwise.
+    /// A call for noise is not treated as elementwise.
     Refused,
 }
 

@@ -74,13 +74,12 @@ struct PartDef {
 
 /// The properties of a part that is a function of a value, such as `log_density(x)`.
 pub struct PartOfValue {
-    /// The value of the part at arguments below the support, and its value at arguments above the
-    /// support.
+    /// The values of the part below and above the support.
     pub outside: [f64; 2],
-    /// True if an end of the support counts as outside the support.
+    /// True if the ends of the support are treated as outside the support.
     pub ends_are_outside: bool,
-    /// The other parts that are enough to compute the part. The most accurate derivation comes
-    /// first.
+    /// The other parts from each of which the part can be computed. The most accurate derivation
+    /// comes first.
     pub from: &'static [(DistributionPart, Derivation)],
 }
 

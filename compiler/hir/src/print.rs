@@ -13,7 +13,7 @@ use bnnc_graph::dist::{MeasureKind, Support};
 use std::fmt::Write;
 
 /// Prints the items of one source, or of all sources: constants, functions, layers, distributions, optimisers, models, posteriors and inference
-/// blocks. Data items are absent, because the driver resolves and prints them.
+/// blocks. Data items are left out, because the driver resolves and prints them.
 pub fn print(module: &Module, source: Option<SourceId>) -> String {
     let none = Locals::default();
     let mut printer = Printer::new(module, &none);
@@ -56,7 +56,7 @@ pub fn print(module: &Module, source: Option<SourceId>) -> String {
     printer.text
 }
 
-/// Returns an expression as a program would write it, with the names of these variables.
+/// Returns an expression as it would be written in a program with these variables.
 pub fn expression(module: &Module, expr: &TypedExpr, locals: &Locals) -> String {
     let text = Printer::new(module, locals).expr(expr);
     // The printer writes parentheses around every operation.

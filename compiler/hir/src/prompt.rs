@@ -16,7 +16,7 @@ use std::sync::Arc;
 pub struct Environment {
     /// All variables, including hidden ones.
     pub locals: Locals,
-    /// The variable that each name currently refers to.
+    /// The variable to which each name currently refers.
     pub scope: HashMap<Arc<str>, LocalId>,
     statics: HashMap<LocalId, DimExpr>,
     dist_values: HashMap<LocalId, DistValue>,
@@ -38,8 +38,8 @@ impl Environment {
     }
 }
 
-/// Checks an expression. Also returns the variables of the session, together with the counters of
-/// the expression.
+/// Checks an expression. Also returns the variables of the session and the counters of the
+/// expression.
 pub fn check_expr(
     module: &Module,
     environment: &Environment,

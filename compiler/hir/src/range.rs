@@ -18,9 +18,8 @@ pub type Range = (f64, f64);
 
 const ALL: Range = (f64::NEG_INFINITY, f64::INFINITY);
 
-/// The largest number of expressions that the analysis visits, including expressions in called
-/// functions. After reaching this number, the analysis uses the range of an expression's declared
-/// type.
+/// The largest number of expressions that the analysis visits, including those in called functions.
+/// After that, it uses the range of an expression's type.
 const MOST_STEPS: usize = 2000;
 
 /// Returns the range of a value's elements. `known` contains the variables whose range is narrower
@@ -135,8 +134,8 @@ impl Ranges<'_> {
         }
     }
 
-    /// Returns whether `part` is one term of a sum whose terms are all non-negative. The quotient
-    /// of such a term and the sum is at most one, as in `e / (1 + e)` and `e / sum(e)`.
+    /// Returns whether `part` is a term of the sum `whole` and no term of the sum can be negative.
+    /// The term divided by the sum is then at most one, as in `e / (1 + e)` and `e / sum(e)`.
     fn is_share(&self, part: &TypedExpr, whole: &TypedExpr, known: &HashMap<LocalId, Range>) -> bool {
         let is_share = |term: &TypedExpr, other: &TypedExpr| {
             self.is_share(part, term, known) && self.of(other, known).0 >= 0.0
@@ -154,7 +153,7 @@ impl Ranges<'_> {
         }
     }
 
-    /// Returns the result range of a function or layer, given the ranges of its arguments.
+    /// Returns the range of the result of a function or layer, given the ranges of its arguments.
     fn body(
         &self,
         params: &[ParamBinding],
@@ -182,7 +181,7 @@ impl Ranges<'_> {
 }
 
 /// Returns whether two expressions apply the same operations to the same variables. Returns `false`
-/// if the function cannot decide.
+/// if this is not certain.
 fn is_same(a: &TypedExpr, b: &TypedExpr) -> bool {
     let all =
         |a: &[TypedExpr], b: &[TypedExpr]| a.len() == b.len() && a.iter().zip(b).all(|(a, b)| is_same(a, b));
@@ -223,7 +222,7 @@ fn ratio(numerator: f64, denominator: f64, unknown: f64) -> f64 {
 
 type Map = fn(Range) -> Range;
 
-/// For each elementwise function: how the range of its result follows from the range of its
+/// For each elementwise function, how to compute the range of its result from the range of its
 /// argument.
 static ELEMENTWISE: [(&OpDef, Map); 14] = [
     (&ops::exp::EXP, |x| positive(map(x, f64::exp))),
@@ -286,7 +285,7 @@ fn union(a: Range, b: Range) -> Range {
 }
 
 fn product(a: Range, b: Range) -> Range {
-    // Zero times infinity counts as zero here: the values in the range are finite, so their product
+    // Zero times infinity is zero here, because values in the range are finite, and their product
     // with zero is zero.
     let times = |x: f64, y: f64| if x == 0.0 || y == 0.0 { 0.0 } else { x * y };
     let ends = [times(a.0, b.0), times(a.0, b.1), times(a.1, b.0), times(a.1, b.1)];
@@ -296,9 +295,9 @@ fn product(a: Range, b: Range) -> Range {
     )
 }
 
-/// Returns whether the range and the support do not share values. For this check, a half-line
-/// excludes its end, but a finite interval includes its ends, so that `momentum: real(0, 1) = 0` is
-/// valid.
+/// Returns whether the range and the support have no values in common. For this check, a half-line
+/// does not contain its end, but a finite interval contains its ends, so that
+/// `momentum: real(0, 1) = 0` is valid.
 pub fn refuted((low, high): Range, support: Support) -> bool {
     match support {
         Support::Interval(from, to) => {

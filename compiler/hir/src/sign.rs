@@ -1,5 +1,5 @@
-//! Finds values that can have either sign for any data. Parameters on the reals can have either
-//! sign, and so can sums and products that contain such parameters. If a scale is computed from
+//! Finds values that can be positive or negative whatever the data are: parameters on the reals,
+//! and sums and products that contain such parameters. If a scale is computed from
 //! such a value, the scale is negative for some values of the parameters.
 
 use crate::builtin::BuiltinRule;

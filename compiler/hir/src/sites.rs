@@ -4,8 +4,8 @@ use crate::constant::evaluate;
 use crate::tree::{LocalId, Locals, ModelId, Module, TypedExpr, TypedExprKind, TypedStmt};
 use std::collections::HashMap;
 
-/// Returns the paths of all sites of a model, in order. If the length of a list of layers depends
-/// on the data, the paths of the list's sites contain `name[_]`.
+/// Returns the paths of all sites of a model, in order. For a list of layers whose length depends
+/// on the data, the paths contain `name[_]`.
 pub fn paths(module: &Module, model: ModelId) -> Vec<String> {
     let mut paths = Vec::new();
     if let Some(model) = module.models.get(model) {
@@ -90,7 +90,8 @@ fn layers(module: &Module, value: &TypedExpr, name: &str, known: &Known, paths: 
     }
 }
 
-/// Returns the sites that a path in a posterior matches: the site itself or, for a path that ends in `.*`, all sites below a layer or list.
+/// Returns the sites that match a path in a posterior: the site with this path or, for a path that ends in `.*`, all sites below a layer or
+/// list.
 pub fn matching<'a>(pattern: &str, sites: &'a [String]) -> Vec<&'a str> {
     let found = |site: &&String| match pattern.strip_suffix(".*") {
         Some(prefix) => below(prefix, site).is_some(),

@@ -80,9 +80,8 @@ pub struct ConstItem {
     pub name: Arc<str>,
     /// The value of the constant.
     pub value: TypedExpr,
-    /// The evaluated value, stored so that each constant is evaluated once. Otherwise, the time for
-    /// a chain of constants would grow exponentially if each constant used the previous constant
-    /// twice.
+    /// The evaluated value. It is stored because evaluating a chain of constants would otherwise
+    /// take exponential time if each of them used the previous one twice.
     pub number: Option<ConstValue>,
 }
 
@@ -160,13 +159,13 @@ pub struct LayerItem {
     pub body: Vec<TypedStmt>,
 }
 
-/// The declarations of a distribution about one end of its support.
+/// The declarations of a distribution that concern one end of its support.
 #[derive(Clone, Debug, Default)]
 pub struct EndItem {
     /// The position of the end as a function of the parameters, from `lowest = ..` or
     /// `highest = ..`.
     pub at: Option<TypedExpr>,
-    /// The kind of decay of the density towards this end, and the numbers that describe the decay. The declaration is `low_tail = ..`,
+    /// The kind of decay of the density towards this end, and the numbers that describe the decay. They come from `low_tail = ..`,
     /// `high_tail = ..` or `tails = ..`.
     pub tail: Option<(TailKind, Vec<TypedExpr>)>,
 }
@@ -184,10 +183,10 @@ pub struct DistItem {
     pub params: Vec<ParamBinding>,
     /// The type of a value. The distribution is elementwise if this type is a scalar.
     pub on: Ty,
-    /// True if the value and every parameter are scalars. An elementwise distribution also applies to arrays. The definitions of an elementwise
-    /// distribution contain only elementwise operations, because the elaborator evaluates the definitions on whole tensors.
+    /// True if the value and every parameter are scalars. Such a distribution also applies to arrays. Its definitions contain only elementwise
+    /// operations, because they are evaluated on whole tensors.
     pub elementwise: bool,
-    /// True if a posterior line with several sites assigns one joint distribution to all sites of the line. This is the case for distributions
+    /// True if a posterior line with several sites gives them one joint distribution. This is the case for distributions
     /// on `real[n]` that do not declare `per_tensor = true`.
     pub groups: bool,
     /// The other parameterisations of the distribution: later items with the same name and
@@ -217,13 +216,12 @@ impl DistItem {
     }
 
     /// Returns the most accurate derivation of a part from another part that the distribution
-    /// declares. Also returns that other part.
+    /// declares, together with that part.
     pub fn source(&self, part: &PartOfValue) -> Option<(DistributionPart, Derivation)> {
         part.from.iter().find(|(part, _)| self.declares(*part)).copied()
     }
 
-    /// Returns whether the distribution has a part. The part may be declared, or computed from
-    /// another part.
+    /// Returns whether the distribution has a part, either declared or computed from another part.
     pub fn has(&self, part: DistributionPart) -> bool {
         self.declares(part) || part.of_value().is_some_and(|known| self.source(known).is_some())
     }
@@ -260,8 +258,8 @@ pub struct OptimiserItem {
     pub step: Option<TypedExpr>,
 }
 
-/// A data item. The driver resolves the specification of a data item, because only the driver knows
-/// the program's folder and the command line.
+/// A data item. The driver resolves its specification, because only the driver knows the program's
+/// folder and the command line.
 #[derive(Clone, Debug)]
 pub struct DataItem {
     /// The name of the data item.
@@ -320,8 +318,8 @@ pub struct PosteriorLine {
 /// The right-hand side of a line of a posterior.
 #[derive(Clone, Debug)]
 pub enum PosteriorValue {
-    /// `~ Family(start values)`: the family, and the names and starting values of the parameters
-    /// that the line gives.
+    /// `~ Family(start values)`: the family, and the parameters in the line with their starting
+    /// values.
     Family(DistId, Vec<(Arc<str>, StartValue)>),
     /// `= other.path`: the result of another inference run.
     From(InferId, Arc<str>),
@@ -334,14 +332,14 @@ pub enum StartValue {
     Value(TypedExpr),
     /// `fixed(v)`: a constant that is not optimised.
     Fixed(TypedExpr),
-    /// A distribution for drawing the start value.
+    /// A distribution from which the start value is drawn.
     Draw(TypedExpr),
 }
 
 /// A statement.
 #[derive(Clone, Debug)]
 pub enum TypedStmt {
-    /// `name = value`. If the value is a layer, its name becomes a prefix of its sites' paths.
+    /// `name = value`. If the value is a layer, the name becomes a prefix of the paths of its sites.
     Let(LocalId, TypedExpr),
     /// `name: type ~ dist`. For an output, the statement is `y ~ dist` or, at an index, `y[t] ~ dist`, and `observed` is true.
     Sample(SampleStmt),
@@ -351,7 +349,7 @@ pub enum TypedStmt {
         counter: LocalId,
         /// The first value of the counter. It is static.
         from: TypedExpr,
-        /// One past the last value of the counter. It is static.
+        /// The last value of the counter plus one. It is static.
         to: TypedExpr,
         /// The repeated statements.
         body: Vec<TypedStmt>,
@@ -402,7 +400,7 @@ impl TypedExpr {
 pub enum TypedExprKind {
     /// A real number.
     Real(f64),
-    /// An integer. Where a real is expected, the elaborator converts the integer.
+    /// An integer. Where a real is expected, the elaborator converts it.
     Int(i64),
     /// A Boolean.
     Bool(bool),
@@ -435,8 +433,8 @@ pub enum TypedExprKind {
     List(Vec<TypedExpr>),
     /// `[e for i in a..b]`.
     Comprehension(Box<TypedComprehension>),
-    /// `sum(e for i in a..b)`. `prod`, `max`, `min`, `mean` and `logsumexp` can stand in place of
-    /// `sum`.
+    /// `sum(e for i in a..b)`. The other reductions are `prod`, `max`, `min`, `mean` and
+    /// `logsumexp`.
     Reduce(&'static Builtin, Box<TypedComprehension>),
     /// `x[i, a..b]`.
     Index(Box<TypedExpr>, Vec<TypedIndex>),
@@ -458,7 +456,7 @@ pub struct TypedComprehension {
     pub counter: LocalId,
     /// The first value of the counter. It is static.
     pub from: TypedExpr,
-    /// One past the last value of the counter. It is static.
+    /// The last value of the counter plus one. It is static.
     pub to: TypedExpr,
     /// The element.
     pub element: TypedExpr,

@@ -16,7 +16,7 @@ pub const NAMES: &[&str] = &[
 pub enum Elem {
     /// A real with its constraint: `real`, `positive`, `unit`, `real(lo, hi)`, `simplex`, `ordered`.
     Real(Support),
-    /// An integer. In a dimension, the integer is static.
+    /// An integer, which must be static in a dimension.
     Int,
     /// A Boolean.
     Bool,
@@ -59,10 +59,10 @@ pub enum Ty {
     /// is the length of the list.
     List(Box<Ty>, DimExpr),
     /// A function with this number of arguments. A parameter of type `fn`, such as `activation`, is
-    /// a function of one real. It is applied elementwise.
+    /// a function of one real that is applied elementwise.
     Function(usize),
-    /// The type of an expression whose error has been reported. The error type fits everywhere, so
-    /// that one mistake is reported only once.
+    /// The type of an expression whose error has been reported. It fits everywhere, so that one
+    /// mistake is reported only once.
     #[default]
     Error,
 }

@@ -1,5 +1,5 @@
-//! Analyses of kernels for code generators. The analyses find the axes that can be merged, the axes
-//! that each value depends on, and the calls that process blocks.
+//! Analyses of kernels for code generators. The analyses find axes that can be merged, the axes on
+//! which each value depends, and calls that process blocks.
 
 pub mod collapse;
 pub mod motion;

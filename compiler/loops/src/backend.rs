@@ -15,14 +15,14 @@ use std::sync::Arc;
 pub struct BackendOptions {
     /// The addresses of the runtime's array primitives (see [`bnnc_abi::symbols`]).
     pub symbols: Vec<Address>,
-    /// The place where the code is stored.
+    /// Where the code is stored.
     pub form: CodePlacement,
-    /// The oldest GPU that must be able to run the code, such as `sm_90`. Only backends that
+    /// The oldest GPU on which the code must run, such as `sm_90`. Only backends that
     /// generate GPU code use this option. `None` leaves the choice to the backend.
     pub gpu: Option<&'static str>,
 }
 
-/// The place where code is stored.
+/// Where code is stored.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum CodePlacement {
     /// The code is in the memory of this process.
@@ -33,7 +33,7 @@ pub enum CodePlacement {
     Object {
         /// The prefix of global symbols. The symbol of kernel `n` consists of `prefix` and `n`.
         prefix: String,
-        /// The format of the object. The format depends on the program that reads the object.
+        /// The format of the object, which depends on the program that reads it.
         format: ObjectFormat,
     },
 }
@@ -78,8 +78,8 @@ pub trait Backend {
         true
     }
 
-    /// Returns whether the code calls the primitive `contraction`. This primitive reads operands through index maps. Otherwise, products get
-    /// copies of such operands.
+    /// Returns whether the code calls the primitive `contraction`. This primitive reads operands through index maps. Otherwise, such
+    /// operands are copied first.
     fn reads_views(&self) -> bool {
         true
     }
@@ -87,7 +87,7 @@ pub trait Backend {
     /// Compiles the kernels of a verified program.
     ///
     /// # Errors
-    /// Fails if a limit is exceeded, or because of a bug. Errors in the user's program do not cause
-    /// failures here.
+    /// Fails if a limit is exceeded, or because of a bug. It never fails because of an error in the
+    /// user's program.
     fn compile(&self, program: &LoopProgram, options: &BackendOptions) -> Result<Arc<dyn KernelCode>, Fault>;
 }

@@ -13,7 +13,7 @@ use bnnc_math::{gamma, philox};
 /// Runs a kernel over `args.start..args.end` of its outermost axis. The elements of real buffers are `f64`.
 ///
 /// # Safety
-/// The addresses must be the addresses of live buffers that contain every element that the kernel
+/// The addresses must belong to live buffers, and these must contain every element that the kernel
 /// accesses.
 pub unsafe fn interpret(kernel: &Kernel, args: &KernelArgs) {
     let mut frame = Frame {
@@ -22,7 +22,7 @@ pub unsafe fn interpret(kernel: &Kernel, args: &KernelArgs) {
         index: vec![0; kernel.dims.len()],
         values: vec![0.0; kernel.body.len()],
     };
-    // SAFETY: the caller of this function gives the required guarantee.
+    // SAFETY: the caller gives this guarantee.
     unsafe { frame.axis(0) }
 }
 
@@ -172,7 +172,7 @@ impl Frame<'_> {
     }
 }
 
-/// Computes an integer result by wrapping `i32` arithmetic. A real that is converted to an integer saturates.
+/// Computes an integer result in `i32` arithmetic that wraps around. Conversions from reals saturate.
 fn integer(scalar: Scalar, operands: &[f64]) -> f64 {
     match scalar {
         Scalar::ToInt => f64::from(operands[0] as i32),

@@ -3,10 +3,10 @@
 //! Note [Semantics of a kernel]. The points of the domain are visited in row-major order, with the
 //! outermost axis restricted to `start..end`. At every point, the body is evaluated and each output
 //! is applied. A plain output stores its value. A reducing output combines its value with the
-//! stored value. The executor has initialised the stored value with the identity of the reduction.
-//! Bodies do not contain vectors or control flow; a backend vectorises the innermost axis. Within
-//! one invocation, a backend may choose the order of a reduction, but this order must depend only
-//! on the domain.
+//! stored value. Before this, the executor has set the stored value to the identity of the
+//! reduction. Bodies contain neither vectors nor control flow; the backend vectorises the innermost
+//! axis. Within one invocation, a backend may choose the order of a reduction, but this order must
+//! depend only on the domain.
 
 use bnnc_abi::plan::{Combine, Plan, Storage};
 use bnnc_abi::symbols::NoiseKind;
@@ -29,8 +29,8 @@ pub struct LoopProgram {
     pub kernels: Vec<Kernel>,
 }
 
-/// A size: either a number that is known at compile time, or one of the integers that the launch
-/// passes.
+/// A size: either a number that is known at compile time, or one of the integers passed by the
+/// launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum LoopSize {
     /// A known number.
@@ -93,8 +93,8 @@ impl Access {
     }
 }
 
-/// A computed position along one axis of the buffer. The position is clamped to `0..limit`, so that
-/// every address lies inside the buffer.
+/// A computed position along one axis of the buffer. It is clamped to `0..limit`, so that every
+/// address lies inside the buffer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Dynamic {
     /// The integer instruction that computes the position.
@@ -125,7 +125,7 @@ pub enum InstOp {
     /// An element of a buffer. If the type of the result is `Bool`, the result is true if the element is not
     /// zero.
     Load(Access),
-    /// A scalar operation. Comparisons and arithmetic have two operands that are both reals or both integers.
+    /// A scalar operation. For comparisons and arithmetic, the two operands are both reals or both integers.
     /// The first operand of `Select` is a Boolean.
     Apply(Scalar, Vec<InstId>),
     /// An element of a counter-based stream.
@@ -180,7 +180,8 @@ pub struct Noise {
     pub coordinates: [InstId; 3],
     /// The real shape parameter, if the distribution has one.
     pub shape: Option<InstId>,
-    /// The offset of the element's number in the stream: `offset + sum strides[i] * index[i]`.
+    /// The offset in the number of the element in the stream, which is
+    /// `offset + sum strides[i] * index[i]`.
     pub offset: LoopSize,
     /// The strides, one per axis of the domain.
     pub strides: Vec<LoopSize>,
@@ -189,7 +190,7 @@ pub struct Noise {
 /// A value that the body writes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KernelOutput {
-    /// The address where the value is stored. Along reduced axes, the stride is 0.
+    /// The address where the value is stored. Its stride along a reduced axis is 0.
     pub access: Access,
     /// The value.
     pub value: InstId,

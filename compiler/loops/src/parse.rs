@@ -19,8 +19,8 @@ type Read<T> = Result<T, TextError>;
 /// Parses a program.
 ///
 /// # Errors
-/// Fails if the text differs from the form that [`crate::print`] writes. The error contains the
-/// line and the first wrong token.
+/// Fails if the text differs from the form that [`crate::print`] writes. The error names the line
+/// and the first wrong token.
 pub fn parse(text: &str) -> Read<LoopProgram> {
     let reader = &mut Reader::new(text);
     let plan = plan(reader)?;

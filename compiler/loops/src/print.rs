@@ -1,4 +1,4 @@
-//! Prints the text form of a program. [`crate::parse::parse`] reads this text, and returns the same
+//! Prints the text form of a program. [`crate::parse::parse`] converts this text back to the same
 //! program.
 
 use crate::ir::{Access, Inst, InstOp, Kernel, KernelOutput, LoopProgram, LoopSize};

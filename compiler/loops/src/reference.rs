@@ -37,7 +37,7 @@ struct Interpreted(LoopProgram);
 
 impl KernelCode for Interpreted {
     unsafe fn launch(&self, kernel: usize, args: &KernelArgs) {
-        // SAFETY: the caller gives the guarantee that the interpreter needs.
+        // SAFETY: the caller gives the guarantee that `interpret` needs.
         unsafe { interpret(&self.0.kernels[kernel], args) }
     }
 

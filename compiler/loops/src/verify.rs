@@ -1,4 +1,4 @@
-//! Verifies the program invariants that backends rely on. A violated invariant means that the
+//! Verifies the invariants of programs on which backends rely. If one of them is violated, the
 //! compiler has a bug.
 
 use crate::ir::{Access, Inst, InstId, InstOp, Kernel, KernelOutput, LoopProgram, LoopSize};
@@ -168,7 +168,7 @@ fn verify_output(kernel: &Kernel, output: &KernelOutput) -> Verdict {
     })
 }
 
-/// Returns the types of the elements that this storage can hold.
+/// Returns the element types that can be stored in this way.
 fn stores(storage: Storage) -> &'static [DType] {
     match storage {
         Storage::Real => &[DType::Real, DType::Bool],

@@ -1,4 +1,4 @@
-//! Verifies the invariants of a plan and of its launches.
+//! Verifies the invariants of a plan and its launches.
 
 use crate::analysis::motion::sizes;
 use crate::ir::{Kernel, KernelOutput, LoopProgram, LoopSize};
@@ -171,16 +171,16 @@ fn symbols_of(plan: &Plan, amounts: &[Amount], buffers: &[BufferId]) -> Vec<Symb
 
 /// The values of each symbol that are used to check addresses.
 ///
-/// Every size is a polynomial in the symbols. Two polynomials of degree four or less in each symbol
-/// are equal if they agree on all combinations of five values. Comparing all combinations therefore
-/// proves the equality of trip counts. If a symbol stands for one axis, the distance between an
-/// address and an end of its buffer is linear in the symbol. The distance is then smallest at the
-/// smallest or the largest value. The values in between cover symbols that stand for several axes.
-/// Products of six of the largest values fit into 64 bits.
+/// Every size is a polynomial in the symbols. Two polynomials whose degree in each symbol is at
+/// most four are equal if they agree for all combinations of five values. Comparing all
+/// combinations therefore proves that trip counts are equal. If a symbol stands for one axis, the
+/// distance between an address and an end of its buffer is linear in the symbol. The distance is
+/// then smallest at the smallest or the largest value. The values in between are for symbols that
+/// stand for several axes. Products of six of the largest values fit into 64 bits.
 const VALUES: [usize; 5] = [1, 2, 3, 7, 1009];
 
-/// Returns all combinations of [`VALUES`] whose number of rows in a batch is at most their number
-/// of examples.
+/// Returns all combinations of [`VALUES`] in which the number of rows in a batch is at most the
+/// number of examples.
 fn samples(symbols: &[Symbol]) -> Vec<Sizes> {
     let mut all = vec![Sizes::default()];
     for symbol in symbols {

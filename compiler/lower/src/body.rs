@@ -22,7 +22,7 @@ pub struct ElementPosition {
     pub offset: SizePolynomial,
     /// The strides, one per axis of the domain.
     pub strides: Vec<SizePolynomial>,
-    /// Computed positions, each with its instruction, its stride and its limit.
+    /// Computed positions. Each entry is an instruction, a stride and a limit.
     pub dynamic: Vec<(InstId, SizePolynomial, SizePolynomial)>,
 }
 
@@ -35,7 +35,7 @@ impl ElementPosition {
         }
     }
 
-    /// Returns the position that equals the index along one axis of the domain.
+    /// Returns the position that equals the index of the point along one axis of the domain.
     pub fn axis(axis: usize, rank: usize) -> ElementPosition {
         let mut place = ElementPosition::zero(rank);
         place.strides[axis] = SizePolynomial::fixed(1);
@@ -59,8 +59,8 @@ impl ElementPosition {
         self.dynamic.extend(other.dynamic.iter().map(scaled));
     }
 
-    /// Returns whether the position is constant: it depends neither on the axes of the domain nor on
-    /// computed positions.
+    /// Returns whether the position is the same at all points: it depends neither on the axes of the
+    /// domain nor on computed positions.
     pub fn is_fixed(&self) -> bool {
         self.dynamic.is_empty() && self.strides.iter().all(SizePolynomial::is_zero)
     }
@@ -87,8 +87,7 @@ pub fn domain(dims: &[Dim]) -> Vec<Dim> {
     dims.iter().copied().filter(|dim| *dim != Dim::Fixed(1)).collect()
 }
 
-/// Returns the positions along the axes of a shape, at a point of the domain that belongs to this
-/// shape.
+/// Returns, for a point in the domain of a shape, the positions along the axes of the shape.
 pub fn identity(dims: &[Dim]) -> Vec<ElementPosition> {
     let rank = domain(dims).len();
     let mut next = 0;
@@ -102,7 +101,7 @@ pub fn identity(dims: &[Dim]) -> Vec<ElementPosition> {
     dims.iter().map(&mut place).collect()
 }
 
-/// The index of an interned list of positions, with one position per axis of a tensor.
+/// The index of an interned list of positions, one for each axis of a tensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Point(u32);
 
@@ -113,7 +112,7 @@ pub struct BodyBuilder<'a> {
     rank: usize,
     /// The instructions, in evaluation order.
     pub insts: Vec<(BodyOp, DType)>,
-    /// The stored tensors that the body evaluates itself instead of loading them.
+    /// The stored tensors that the body evaluates itself and does not load.
     pub inlined: Vec<TensorId>,
     interned: HashMap<(BodyOp, DType), InstId>,
     points: Vec<Rc<[ElementPosition]>>,
@@ -167,7 +166,7 @@ impl<'a> BodyBuilder<'a> {
         inst
     }
 
-    /// Folds a scalar operation whose operands are real constants.
+    /// Computes a scalar operation now if its operands are real constants.
     fn folded(&self, op: BodyOp, dtype: DType) -> BodyOp {
         let BodyOp::Apply(scalar, args) = &op else {
             return op;
@@ -183,8 +182,8 @@ impl<'a> BodyBuilder<'a> {
         }
     }
 
-    /// Evaluates the definition of a tensor at a point. A point has one position per axis. The
-    /// definition is evaluated even if the tensor is stored in memory.
+    /// Evaluates the definition of a tensor at a point, even if the tensor is stored in memory. A
+    /// point has one position per axis.
     pub fn define(&mut self, id: TensorId, point: Point) -> Result<InstId, Fault> {
         let tensors = self.tensors;
         let tensor = &tensors[id];
@@ -262,9 +261,9 @@ impl<'a> BodyBuilder<'a> {
         }
     }
 
-    /// Composes coordinates with a point. The coordinates `at` of `arg` are functions of some axes,
-    /// and `point` has the positions along these axes. The result has the positions along the axes
-    /// of `arg`. The position along an axis of size 1 is always 0.
+    /// Composes coordinates with a point. The coordinates `at` of `arg` are functions of the
+    /// indices along some axes, and `point` has the positions along these axes. The result has the
+    /// positions along the axes of `arg`. The position along an axis of size 1 is always 0.
     pub fn compose(
         &mut self,
         arg: TensorId,

@@ -1,21 +1,20 @@
-//! Decides which contractions become matrix products, and computes the strides of these calls.
+//! Decides which contractions become matrix products, and computes the strides for these calls.
 //!
 //! Note \[Contractions\]. The letters of a contraction fall into four classes. A letter that occurs in both operands and in the result is a batch
 //! axis. A letter of the left operand and the result is an `m` axis, and a letter of the right operand and the result is an `n` axis. A letter that
 //! occurs in both operands but not in the result is a `k` axis. A contraction becomes a matrix product if it has `m`, `n` and `k` axes and is not
 //! tiny. Transposes and broadcasts of its operands then become strides. Any other contraction reads each element of its operands about once, so
-//! computing it in blocks does not help. A contraction that is not a matrix product becomes a multiplication. The multiplication is fused with a
-//! reduction over `k`. Several axes of one class are merged into one axis if they are contiguous in every operand that has them. If `m` and `n`
-//! axes remain unmerged, they become batch axes. If `k` axes remain unmerged and the backend does not have a product that reads operands with
-//! several axes per class (`views`), an operand is copied. Such a product also reads windows of images in place.
+//! computing it in blocks does not help. It becomes a multiplication that is fused with a reduction over `k`. Several axes of one class are merged
+//! into one axis if they are contiguous in every operand that has them. If `m` and `n`
+//! axes remain unmerged, they become batch axes. With `views`, the backend has a product that reads operands with several axes per class, and that
+//! also reads windows of images in place. Without it, an operand is copied if `k` axes remain unmerged.
 
 use crate::polynomial::{SizePolynomial, row_major};
 use crate::tensor::{CallInts, Coordinate, LibraryCall, TensorDef, TensorId, Tensors};
 use bnnc_base::shape::Dim;
 use bnnc_graph::labels::ContractionLabels;
 
-/// A contraction with static sizes becomes a call only if it has enough multiplications: more than
-/// this number.
+/// A contraction with static sizes becomes a call only if it needs more multiplications than this.
 pub const TINY: usize = 128;
 
 /// The class of a letter in a matrix product.
@@ -48,7 +47,7 @@ impl Class {
     }
 }
 
-/// Returns the stored tensor that holds an operand, for a call that needs row-major operands.
+/// Returns the stored tensor from which a call that needs row-major operands reads an operand.
 pub fn flat_base(tensors: &Tensors, id: TensorId) -> TensorId {
     match &tensors[id].kind {
         TensorDef::Flat(arg) => *arg,
@@ -66,7 +65,7 @@ pub struct Viewed {
     pub strides: Vec<SizePolynomial>,
 }
 
-/// Returns the stored tensor of an operand of a call that reads its operands through index maps.
+/// Returns the stored tensor of an operand, and how a call reads it through index maps.
 pub fn viewed(tensors: &Tensors, id: TensorId) -> Viewed {
     viewed_through(tensors, id, |to| to.dynamic.is_none())
 }
@@ -106,7 +105,7 @@ fn viewed_through(tensors: &Tensors, id: TensorId, is_read: fn(&Coordinate) -> b
     }
 }
 
-/// Returns whether an operand consists of windows. In windows, a position along an axis depends on
+/// Returns whether an operand consists of windows, in which a position along an axis depends on
 /// several indices.
 pub fn has_windows(tensors: &Tensors, id: TensorId) -> bool {
     match &tensors[id].kind {
@@ -115,7 +114,7 @@ pub fn has_windows(tensors: &Tensors, id: TensorId) -> bool {
     }
 }
 
-/// Returns the stored tensor that a call reads for an operand.
+/// Returns the stored tensor from which a call reads an operand.
 pub fn base(tensors: &Tensors, user: TensorId, arg: TensorId) -> TensorId {
     match &tensors[user].kind {
         TensorDef::Call(call) => match call.ints {
@@ -258,7 +257,7 @@ impl MatrixProduct {
         self.axes(Class::M).len() > 1 || self.axes(Class::N).len() > 1
     }
 
-    /// Returns whether a contraction is a call of the matrix product; see Note \[Contractions\].
+    /// Returns whether a contraction becomes a call of the matrix product; see Note \[Contractions\].
     pub fn is_matmul(&self) -> bool {
         let letters = self.labels.all().into_iter();
         let fixed: Option<usize> = letters.map(|letter| self.size(letter).fixed()).product();
@@ -267,7 +266,7 @@ impl MatrixProduct {
         [Class::M, Class::N, Class::K].iter().all(has) && !tiny
     }
 
-    /// Returns the call of the matrix product: its two stored operands and its integers.
+    /// Returns the arguments of the call of the matrix product: two stored operands and integers.
     fn matmul(mut self) -> (Vec<TensorId>, Vec<SizePolynomial>) {
         // The innermost axis of the result should be an axis of the product's columns.
         let mut inwards = self.labels.result.iter().rev();

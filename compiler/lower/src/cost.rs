@@ -1,5 +1,5 @@
-//! Estimates the cost of a program by adding the costs of its steps. The estimate depends
-//! only on the program.
+//! Estimates the cost of a program as the sum of the costs of its steps. The estimate depends only
+//! on the program.
 
 use bnnc_abi::cost::{CostEstimate, CostTerm, MemoryTraffic, Operations};
 use bnnc_abi::plan::{Amount, Extent, Launch, Plan, PlanStep, PrimitiveCall, Storage};
@@ -66,8 +66,8 @@ fn launched(plan: &Plan, kernel: &Kernel, launch: &Launch) -> (Operations, Vec<M
     let moved = |access: &Access| {
         let buffer = &plan.buffers[launch.buffers[access.slot as usize]];
         let axes = access.strides.iter().zip(&dims).filter(|(stride, _)| {
-            // If the position of an access is computed, each point of the kernel may touch a
-            // different element.
+            // If an access has a computed position, each point of the kernel may access a different
+            // element.
             !access.dynamic.is_empty() || amount(**stride).as_fixed() != Some(0)
         });
         MemoryTraffic {

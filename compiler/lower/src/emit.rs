@@ -19,7 +19,7 @@ use bnnc_loops::ir::Kernel;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-/// A kernel's name consists of at most this number of words.
+/// The largest number of words in the name of a kernel.
 const NAMED: usize = 3;
 
 /// The buffers and kernels that are collected while steps are emitted.
@@ -36,7 +36,7 @@ pub struct Emitter<'a> {
 type Memory = HashMap<TensorId, BufferId>;
 
 impl Emitter<'_> {
-    /// Returns the steps that compute tensors and write them to ports.
+    /// Returns the steps that compute the stored tensors and write the results to ports.
     pub fn steps(
         &mut self,
         tensors: &Tensors,
@@ -68,8 +68,8 @@ impl Emitter<'_> {
             .push(import::as_buffer(&name.into(), &ty, BufferRole::Scratch))
     }
 
-    /// Assigns buffers to tensors. A tensor in a port uses the buffer of the port. Every other
-    /// tensor that is written gets a new buffer.
+    /// Assigns buffers to tensors. A tensor that is stored in a port uses the buffer of the port.
+    /// For every other tensor that is written, a new buffer is created.
     fn memory(&mut self, tensors: &Tensors, storage: &task::TensorStorage, groups: &Groups) -> Memory {
         let mut memory = Memory::new();
         for id in tensors.ids() {
@@ -132,8 +132,8 @@ impl Emitter<'_> {
         Ok(PlanStep::Launch(launch))
     }
 
-    /// Returns the index of a kernel. Kernels that differ only in their names are stored only once,
-    /// and have the same index.
+    /// Returns the index of a kernel. Kernels that differ only in their names are stored once and
+    /// have the same index.
     fn number(&mut self, kernel: Kernel) -> u32 {
         let same = |known: &Kernel| {
             known.dims == kernel.dims
@@ -148,8 +148,8 @@ impl Emitter<'_> {
         }) as u32
     }
 
-    /// Emits a loop. Before the loop, the initial value is copied into the carry. The body then
-    /// updates the carry, and stores it in the result.
+    /// Emits a loop. Before the loop, the initial value is copied into the carry. In each
+    /// iteration, the body then updates the carry and stores it in the result.
     fn repeat(
         &mut self,
         tensors: &Tensors,
@@ -208,8 +208,8 @@ fn library_call(tensors: &Tensors, memory: &Memory, id: TensorId, call: &Library
     })
 }
 
-/// Returns a name of a kernel for printed text. The name consists of the labels and ops of the
-/// kernel's outputs.
+/// Returns a name for a kernel in printed text. It consists of labels and ops of the kernel's
+/// outputs.
 fn name(tensors: &Tensors, groups: &Groups, members: &[usize]) -> String {
     let mut words: Vec<&str> = Vec::new();
     for root in members.iter().filter_map(|member| groups.tasks[*member].root()) {

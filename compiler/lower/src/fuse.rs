@@ -4,15 +4,15 @@
 //! Note [Stored tensors]. Some tensors are always stored: results, assembled tensors, results and
 //! operands of calls, operands of reshapes that are not index maps, and data that are read at
 //! computed positions. Any other tensor is stored if computing it again would cost more than
-//! storing and loading it. This is the case if the tensor costs more than a few operations, and
-//! either several kernels evaluate it or it is repeated along an axis. In a chain of tensors that
-//! each have a single consumer, only the last tensor is stored. Storing a tensor can change the
-//! grouping of tasks. The choice of stored tensors and the grouping therefore alternate until no
-//! further tensor is stored.
+//! storing and loading it. This is the case if it takes more than a few operations, and is either
+//! evaluated by several kernels or repeated along an axis. In a chain of tensors with one consumer
+//! each, only the last tensor is stored. Storing a tensor can change the grouping of tasks. The
+//! algorithm therefore chooses stored tensors and groups tasks in turn, until no further tensor is
+//! stored.
 //!
 //! Note [Draws in memory]. The memory of a program must not depend on the number of draws of a
-//! divergence. A tensor with elements for every such draw is therefore not stored because of a high
-//! cost. Instead, each kernel computes such tensors again from the noise. Draws of weights are
+//! divergence. A tensor with elements for every such draw is therefore not stored, even if its cost
+//! is high. Instead, each kernel computes it again from the noise. Draws of weights are
 //! stored nevertheless, because they are operands of matrix products. Values that are computed from
 //! draws of weights are recomputed if they are only summed over the draws. A single number for each
 //! draw, such as a norm, may be stored.
@@ -28,7 +28,7 @@ use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Dim, Symbol};
 use std::collections::{BTreeSet, HashMap};
 
-/// If the cost of a tensor is at most this number, it is computed again instead of being loaded.
+/// The highest cost of a tensor that is computed again and not loaded.
 /// One call of a library function costs more.
 const CHEAP: u32 = 7;
 /// Like [`CHEAP`], but for tensors that are repeated along an axis.
@@ -36,12 +36,11 @@ const CHEAP_REPEATED: u32 = 3;
 /// A chain of tensors that are evaluated inside each other is cut at this depth, by storing a
 /// tensor. The limit is needed because bodies are evaluated by recursion.
 const DEEP: usize = 300;
-/// If several kernels need a tensor, and computing it again takes more loads than this, it is
-/// stored.
+/// A tensor that several kernels need is stored if computing it again takes more loads than this.
 const FEW_LOADS: usize = 2;
 
 /// Decides which tensors are stored, and groups the tasks that compute these tensors into kernels.
-/// `ports` lists the results in order, each with the buffer that receives it.
+/// `ports` lists the results in order, each with the buffer to which it is written.
 pub fn fuse(tensors: &Tensors, ports: &[(TensorId, BufferId)]) -> Result<(TensorStorage, Groups), Fault> {
     let live = live(tensors, ports);
     let mut storage = forced(tensors, &live, ports);
@@ -64,7 +63,7 @@ pub fn fuse(tensors: &Tensors, ports: &[(TensorId, BufferId)]) -> Result<(Tensor
     }
 }
 
-/// Removes the memory of tensors whose only reader is the kernel that computes them.
+/// Removes the memory of tensors that are read only by the kernel that computes them.
 fn forget(storage: &mut TensorStorage, groups: &mut Groups, needed: &[bool]) {
     for task in 0..groups.tasks.len() {
         let Some(id) = groups.tasks[task].writes.filter(|id| !needed[id.index()]) else {
@@ -141,8 +140,8 @@ fn forced(tensors: &Tensors, live: &[bool], ports: &[(TensorId, BufferId)]) -> T
     storage
 }
 
-/// Cuts long chains of tensors that are evaluated inside each other. For this, some tensors of the
-/// chain are stored in memory.
+/// Cuts long chains of tensors that are evaluated inside each other, by storing some tensors of the
+/// chain in memory.
 fn cut_chains(tensors: &Tensors, live: &[bool], stored: &mut [bool]) {
     let mut depths = vec![0; tensors.len()];
     for id in tensors.ids().filter(|id| live[id.index()]) {
@@ -157,7 +156,7 @@ fn cut_chains(tensors: &Tensors, live: &[bool], stored: &mut [bool]) {
     }
 }
 
-/// Returns the tensor that a chain of static index maps starts from.
+/// Returns the tensor from which a chain of static index maps starts.
 fn view_base(tensors: &Tensors, id: TensorId) -> TensorId {
     match &tensors[id].kind {
         TensorDef::View(arg, at) if at.iter().all(|to| to.dynamic.is_none()) => view_base(tensors, *arg),
@@ -238,8 +237,8 @@ fn dear(tensors: &Tensors, live: &[bool], storage: &TensorStorage, groups: &Grou
     more.into_iter().collect()
 }
 
-/// For each tensor, returns whether it is always computed again instead of being stored, even at a
-/// high cost. See Note [Draws in memory].
+/// Returns, for each tensor, whether it is never stored, even if computing it again has a high
+/// cost. See Note [Draws in memory].
 fn made_anew(tensors: &Tensors, storage: &TensorStorage, users: &[Vec<TensorId>]) -> Vec<bool> {
     let mut anew = vec![false; tensors.len()];
     let ids: Vec<TensorId> = tensors.ids().collect();
@@ -265,8 +264,8 @@ fn is_per_draw(dims: &[Dim], draws: Symbol) -> bool {
     dims.contains(&Dim::Symbol(draws)) && dims.iter().any(other)
 }
 
-/// Returns whether a tensor has a single user, and this user is evaluated at the same points as the
-/// tensor. Storing the user then saves as much as storing the tensor.
+/// Returns whether a tensor has a single user, which is evaluated at the same points. Storing the
+/// user then saves as much as storing the tensor.
 fn passes_on(tensors: &Tensors, storage: &TensorStorage, users: &[TensorId]) -> bool {
     let [user] = users else { return false };
     let same_points = match &tensors[*user].kind {
@@ -290,7 +289,7 @@ fn users(tensors: &Tensors, live: &[bool]) -> Vec<Vec<TensorId>> {
     users
 }
 
-/// For each tensor that is evaluated instead of being loaded, returns the kernels that evaluate it.
+/// For each tensor that kernels evaluate and do not load, returns these kernels.
 fn evaluated(groups: &Groups) -> HashMap<TensorId, BTreeSet<usize>> {
     let mut evaluated: HashMap<TensorId, BTreeSet<usize>> = HashMap::new();
     let tasks = groups.tasks.iter().enumerate();

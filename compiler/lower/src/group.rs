@@ -1,22 +1,23 @@
-//! Groups tasks into kernels by a greedy search that never creates cycles, and orders the kernels.
+//! Groups tasks into kernels with a greedy search that never creates cycles, and orders the
+//! kernels.
 //!
 //! Note [Merging groups]. Two groups with the same domain may merge under two conditions. First, if
-//! a task reads memory that another task writes, it reads at each point only the element that the
-//! other task writes at the same point. After the merge, the reading task uses the computed value.
-//! Second, there must be no path from one group to the other through a third group. Paths follow
-//! true dependences, and the order that states impose. This order is as follows: a task that reads
-//! the old value of a state precedes the task that writes the new value.
+//! a task reads memory that another task writes, it must read, at each point, only the element that
+//! the other task writes at this point. After the merge, the reading task uses the computed value.
+//! Second, there must be no path from one group to the other through a third group. Paths consist
+//! of true dependences, and of the dependences between tasks that use a state: a task that reads
+//! its old value comes before the task that writes its new value.
 //!
 //! Groups are merged in four steps. The first step merges a task that overwrites data with the
-//! tasks that read these data. If such tasks do not become one kernel, one of them must write to
-//! other memory. The content of this memory is copied at the end. The second step merges consumers
-//! with the producers of the elements that they read. The third step merges readers of the same
+//! tasks that read these data. If such tasks cannot become one kernel, one of them must write to
+//! other memory, whose content is copied at the end. The second step merges each task with the
+//! tasks that produce the elements it reads. The third step merges tasks that read the same
 //! elements. The last step merges kernels whose launch costs more than their work.
 //!
 //! Note [Compile time]. In the last two steps, the two groups of a pair may be anywhere in the
 //! function. Examining all pairs takes quadratic time. In a deep network, most pairs cannot be
-//! merged, because a path leads from one group to the other. A task is therefore tried only with
-//! the [`NEAR`] latest groups before it.
+//! merged, because a path leads from one group to the other. Merging a task is therefore tried only
+//! with the [`NEAR`] latest groups before it.
 
 use crate::partition::Partition;
 use crate::task::{self, Common, FusedTask, TensorStorage};
@@ -26,21 +27,21 @@ use bnnc_base::fault::Fault;
 use bnnc_base::shape::Dim;
 use std::collections::{BTreeSet, HashMap};
 
-/// A task is tried for a merge with at most this number of groups, the latest groups first. In all
-/// examples, a task joins one of the three latest groups. In chains of hundreds of layers, a task
-/// joins the latest group.
+/// The largest number of groups with which merging a task is tried. The latest groups come first.
+/// In all examples, a task joins one of the three latest groups. In chains of hundreds of layers, a
+/// task joins the latest group.
 const NEAR: usize = 16;
 /// The largest number of tasks in a kernel if the tasks do not read each other's elements. In
-/// larger kernels, other costs exceed the cost of the launch, and code generators take more than
+/// larger kernels, the cost of the launch no longer matters, and code generators take more than
 /// linear time. With the updates of 2000 layers in one kernel, Cranelift takes a minute; with this
 /// limit, it takes 0.3 s.
 const MOST: usize = 64;
 /// The largest number of tasks in a kernel if the tasks read each other's elements. Cranelift takes
 /// quadratic time to allocate registers. With the updates of 2000 scalar parameters in one kernel,
-/// register allocation took 10 s of the total of 12 s.
+/// register allocation took 10 s out of 12 s.
 const MOST_LINKED: usize = 256;
 
-/// The tasks, and their partition into kernels and calls.
+/// The tasks, and the partition of the tasks into kernels and calls.
 pub struct Groups {
     /// The tasks.
     pub tasks: Vec<FusedTask>,
@@ -51,10 +52,10 @@ pub struct Groups {
     pub silent: Vec<bool>,
     /// The readers and writers of each memory cell.
     uses: Uses,
-    /// The readers and writers of memory among the tasks of each group.
+    /// For each group, which of its tasks read and write memory.
     own: Vec<CellUses>,
     /// The pairs of groups that were examined. The value is `None` if the two groups do not fit.
-    /// Otherwise, the value holds the number of tasks of each group at that time.
+    /// Otherwise, it holds the number of tasks that each group had when the pair was examined.
     fit: HashMap<(usize, usize), Option<(usize, usize)>>,
 }
 
@@ -62,12 +63,12 @@ pub struct Groups {
 pub enum Grouped {
     /// The grouping succeeded. The field holds the groups.
     Done(Box<Groups>),
-    /// A task cannot write its port in place. It must therefore write to other memory, and the
-    /// result is copied at the end. The fields are the index of this task, and all tasks.
+    /// A task cannot write to its port directly. It must write to other memory, and the result is
+    /// copied at the end. The fields are the index of this task, and all tasks.
     Copy(usize, Vec<FusedTask>),
 }
 
-/// Of the tasks of a group that have a property in common, the first and the last.
+/// The first and the last of the tasks in a group that have a certain property.
 #[derive(Clone, Copy)]
 struct Span {
     first: usize,
@@ -109,8 +110,8 @@ impl Groups {
         let members = |group: usize| self.partition.members(group);
         let counts = (members(pair.0).len(), members(pair.1).len());
         let fits = match self.fit.get(&pair) {
-            // Adding tasks cannot make a pair of groups fit. If a pair fitted before, only the
-            // tasks added since then are examined.
+            // A pair that did not fit cannot fit after tasks were added. For a pair that did fit,
+            // only the tasks added since then are examined.
             Some(None) => false,
             Some(Some(known)) => {
                 let into_right = members(pair.0)[known.0..].iter();
@@ -193,9 +194,9 @@ impl Groups {
         free
     }
 
-    /// Merges tasks if one of them overwrites data that another of them reads. Such tasks must be
-    /// one kernel. If this is not possible, returns one of these tasks. This task must write to
-    /// other memory.
+    /// Merges tasks if one of them overwrites data that another one reads, because such tasks must
+    /// be in one kernel. If this is not possible, returns one of these tasks, which must then write
+    /// to other memory.
     fn join_cycles(&mut self) -> Option<usize> {
         let cycles = self.partition.cycles();
         let mut cycle_of = vec![None; self.tasks.len()];
@@ -225,7 +226,7 @@ impl Groups {
         None
     }
 
-    /// Merges consumers with the kernels that compute the elements that they read.
+    /// Merges each kernel with the kernels that compute the elements it reads.
     fn join_producers(&mut self) {
         for consumer in 0..self.tasks.len() {
             for read in 0..self.tasks[consumer].reads.len() {
@@ -241,8 +242,8 @@ impl Groups {
         }
     }
 
-    /// Merges kernels with the same domain, if two of their tasks share a property that makes the
-    /// merge worthwhile. See Note [Compile time].
+    /// Merges kernels with the same domain if two of their tasks have a property in common that
+    /// makes the merge worthwhile. See Note [Compile time].
     fn join_alike(&mut self, common: impl Fn(&FusedTask) -> Vec<Common>) {
         let mut near: HashMap<(Vec<Dim>, Common), Vec<Span>> = HashMap::new();
         for right in 0..self.tasks.len() {
@@ -287,8 +288,8 @@ impl Groups {
 
     /// Merges the group of a task with groups of earlier tasks, if they may be one kernel.
     fn join_one(&mut self, right: usize, mut lefts: Vec<usize>) {
-        // A merge can remove a path that kept two other groups apart, so the search starts again
-        // after each merge.
+        // A merge can remove a path that prevented the merge of two other groups, so the search
+        // starts again after each merge.
         let joins = |groups: &mut Groups, left: &usize| {
             let pair = (groups.partition.of(*left), groups.partition.of(right));
             let is_small = groups.size(pair.0) + groups.size(pair.1) <= MOST;
@@ -313,16 +314,16 @@ impl Groups {
         self.silent[task] = true;
     }
 
-    /// Returns the groups in an order that puts each group after all groups that it depends on.
-    /// Apart from this condition, the groups keep the order of the function.
+    /// Returns the groups in order, so that each group follows all groups on which it depends.
+    /// Otherwise, the groups keep the order of the function.
     pub fn order(&self) -> Result<Vec<usize>, Fault> {
         let partition = &self.partition;
         let mut waiting = vec![0; self.tasks.len()];
         for group in partition.groups() {
             partition.successors(group).for_each(|next| waiting[next] += 1);
         }
-        // All operands of a group exist when its latest task runs. The rank of a group is therefore
-        // its latest task. With this rank, no group moves earlier than necessary.
+        // All operands of a group exist at the position of its latest task. This task is therefore
+        // the rank of the group, so that no group runs earlier than necessary.
         let rank = |group: usize| partition.members(group).iter().copied().max().unwrap_or(0);
         let mut ready: BTreeSet<(usize, usize)> = partition
             .groups()

@@ -40,7 +40,7 @@ pub struct Import<'a> {
     pub tensors: Tensors,
     buffers: &'a mut Arena<BufferId, Buffer>,
     options: &'a LoweringOptions,
-    /// The products that replace sums of windows.
+    /// The contractions that replace sums of windows.
     convolved: HashSet<TensorId>,
 }
 
@@ -298,8 +298,7 @@ impl<'a> Import<'a> {
         self.stream(site, (NoiseKind::Gamma, path), Some(site.args[3]))
     }
 
-    /// Adds a tensor of random numbers. The leading axes of the result are the axes of the
-    /// coordinates.
+    /// Adds a tensor of random numbers. The axes of the coordinates come first in the result.
     fn stream(&mut self, site: &Site, (kind, path): (NoiseKind, &str), shape: Option<TensorId>) -> TensorId {
         let dims = site.ty.dims();
         let leading = self.dims(site.args[0]).len();
@@ -332,7 +331,7 @@ fn stacked(dims: &[Dim]) -> (SizePolynomial, SizePolynomial) {
     )
 }
 
-/// Returns the buffer of a plan that holds a tensor of the graph.
+/// Creates the buffer in a plan for a tensor of the graph.
 pub fn as_buffer(name: &Arc<str>, ty: &Type, role: BufferRole) -> Buffer {
     Buffer {
         name: name.clone(),

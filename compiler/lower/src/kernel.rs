@@ -1,10 +1,9 @@
-//! Turns an evaluated body into a kernel: orders and collapses the axes, and assigns sizes to
-//! slots.
+//! Turns an evaluated body into a kernel: orders and merges the axes, and assigns sizes to slots.
 //!
 //! Note [Sums over draws]. If a kernel generates noise for several elements and sums over draws,
-//! the axis of elements is moved outside the axis of draws. A chunk is then a part of the elements,
-//! and no chunk needs its own copy of a result. A backend may process all draws for some elements
-//! before it continues with the next elements.
+//! the loop over elements is moved outside the loop over draws. A chunk then covers some of the
+//! elements, and no chunk needs its own copy of a result. A backend may process all draws for some
+//! elements before it continues with the next elements.
 
 use crate::body::{BodyOp, ElementPosition};
 use crate::polynomial::SizePolynomial;
@@ -15,10 +14,10 @@ use bnnc_base::dtype::DType;
 use bnnc_base::shape::Dim;
 use bnnc_loops::ir::{Access, Dynamic, Inst, InstId, InstOp, Kernel, KernelOutput, LoopSize, Noise};
 
-/// Splitting an axis between threads is not worthwhile if the axis has fewer iterations than this.
+/// An axis with fewer iterations than this is not worth splitting between threads.
 const FEW: i64 = 8;
-/// With at least this many elements, a kernel has enough chunks if the elements are split. Chunks
-/// of draws would each need a copy of every result.
+/// With at least this many elements, splitting the elements gives enough chunks. If draws were
+/// split, each chunk would need a copy of every result.
 const MANY: i64 = 8192;
 
 /// An output whose buffer has not been assigned to a slot yet.
@@ -100,8 +99,8 @@ impl RawKernel {
         }
     }
 
-    /// Collapses axes. If the outermost axis is a poor choice for splitting between threads, a
-    /// better axis first becomes the outermost axis.
+    /// Merges axes. Before that, if the outermost axis is a poor choice for splitting between
+    /// threads, a better axis replaces it.
     pub fn arrange(mut self) -> RawKernel {
         let mut collapsed = self.clone();
         collapsed.collapse();
@@ -114,8 +113,8 @@ impl RawKernel {
         }
         let inner = 1..self.dims.len().saturating_sub(1);
         let good = inner.clone().find(|axis| !self.splits_badly(*axis));
-        // Splitting an axis of few iterations gives only one or two chunks. Chunks that each copy a
-        // small result are better.
+        // Splitting an axis with few iterations gives only one or two chunks. An axis for which
+        // each chunk needs its own copy of a small result is better.
         let fair = || inner.clone().find(|axis| self.has_few(0) && !self.has_few(*axis));
         match good.or_else(fair) {
             Some(axis) => {
@@ -127,8 +126,9 @@ impl RawKernel {
         }
     }
 
-    /// Returns whether an axis is a poor choice for splitting. It is a poor choice if it has few
-    /// iterations, or if each chunk needs a copy of a result that sums over the axis.
+    /// Returns whether an axis is a poor choice for splitting. This is the case if it has few
+    /// iterations, or if a result is a sum over the axis, because each chunk then needs a copy of
+    /// it.
     fn splits_badly(&self, axis: usize) -> bool {
         let combining = self.outputs.iter().filter(|output| output.combine.is_some());
         let reduced = combining
@@ -172,7 +172,7 @@ impl RawKernel {
         }
     }
 
-    /// Merges neighbouring axes that every access traverses with a single stride.
+    /// Merges neighbouring axes if every access passes through them with a single stride.
     fn collapse(&mut self) {
         let mut axis = self.dims.len().saturating_sub(1);
         while axis > 0 {

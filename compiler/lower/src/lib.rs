@@ -6,8 +6,8 @@
 //! ```
 //!
 //! An op becomes a scalar operation, an index map, a part of an assembled tensor (reductions,
-//! scatters, joins) or a call (see `tensor`). Fusion decides which tensors get memory (`fuse`), and
-//! groups the tasks that fill this memory (`group`). Every group becomes one kernel.
+//! scatters, joins) or a call (see `tensor`). Fusion decides which tensors are stored in memory (`fuse`), and groups the
+//! tasks that fill this memory (`group`). Every group of tasks becomes one kernel.
 
 mod body;
 mod contract;
@@ -37,13 +37,13 @@ pub struct LoweringOptions {
     pub name: String,
     /// The width of reals.
     pub precision: Precision,
-    /// The seed for the keys of noise sites.
+    /// The seed from which the keys of noise sites are derived.
     pub seed: u64,
-    /// The parameters that keep their values from one run to the next. A result with the name of
-    /// such a parameter is its next value.
+    /// The parameters whose values persist from one run to the next. A result with the name of such
+    /// a parameter is its next value.
     pub states: Vec<String>,
-    /// True if products may read their operands through index maps (see [`bnnc_abi::primitive::CONTRACTION`]). Otherwise, products get
-    /// copies.
+    /// True if products may read their operands through index maps (see [`bnnc_abi::primitive::CONTRACTION`]). Otherwise, operands are
+    /// copied first.
     pub views: bool,
 }
 
@@ -52,8 +52,8 @@ pub struct LoweringOptions {
 /// same names, except for the next values of states.
 ///
 /// # Errors
-/// Returns a bug if an op should have been expanded or removed before. Returns a limit if a
-/// position is needed as a number, but its stride is symbolic.
+/// Returns a bug if the function contains an op that should have been expanded or removed before.
+/// Returns a limit if a position is needed as a number but has a symbolic stride.
 pub fn lower(function: &Function, options: &LoweringOptions) -> Result<LoopProgram, Fault> {
     let mut emitter = emit::Emitter {
         buffers: Arena::default(),

@@ -9,11 +9,11 @@ pub struct Partition {
     of: Vec<usize>,
     /// The tasks of each group. The list is empty if the group was merged into another group.
     members: Vec<Vec<usize>>,
-    /// Two lists for each group. The first has the tasks that must follow a task of the group, and
-    /// the second has the tasks that must precede a task of the group.
+    /// For each group, the tasks that must follow one of its tasks (first list), and the tasks that
+    /// must precede one (second list).
     edges: [Vec<Vec<usize>>; 2],
-    /// The numbers of the last two searches that reached each group: one search from the front and
-    /// one from the back.
+    /// For each group, the number of the last search that reached it from the front, and of the
+    /// last one from the back.
     seen: [Vec<u32>; 2],
     search: u32,
 }
@@ -74,8 +74,8 @@ impl Partition {
     }
 
     /// Returns whether a path from `left` to `right` leads through a third group. The search
-    /// alternates between both ends. It therefore takes at most about twice the time of a search
-    /// from the better end. The better end is the end that reaches fewer groups.
+    /// alternates between both ends. It therefore takes at most about twice as long as a search
+    /// from the better end, which is the one from which fewer groups can be reached.
     pub fn detour(&mut self, left: usize, right: usize) -> bool {
         self.search += 1;
         let mut reached = [vec![left], vec![right]];
@@ -112,8 +112,8 @@ impl Partition {
         false
     }
 
-    /// Returns the sets of groups with circular order: in such a set, each group would have to
-    /// precede all the others. The groups of each set are sorted.
+    /// Returns the sets of groups that depend on each other in a circle: in such a set, each group
+    /// would have to precede all others. The groups of each set are sorted.
     pub fn cycles(&self) -> Vec<Vec<usize>> {
         let edges = self.groups().flat_map(|group| {
             let next = self.successors(group);

@@ -3,8 +3,8 @@
 use bnnc_abi::plan::{Amount, Extent};
 use bnnc_base::shape::{Dim, Symbol};
 
-/// A polynomial in the symbolic sizes with integer coefficients. Two polynomials are equal exactly
-/// if their representations are equal.
+/// A polynomial in the symbolic sizes with integer coefficients. Equal polynomials have equal
+/// representations.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct SizePolynomial {
     /// The terms, sorted by their symbols. All coefficients differ from zero.
@@ -101,8 +101,7 @@ impl SizePolynomial {
         }
     }
 
-    /// Returns whether every symbol in the polynomial is a number of draws. A number of draws is
-    /// often 1.
+    /// Returns whether every symbol in the polynomial is a number of draws, which is often 1.
     pub fn is_about_draws(&self) -> bool {
         let draws = |symbol: &Symbol| match symbol {
             Symbol::Draws | Symbol::KlDraws => true,

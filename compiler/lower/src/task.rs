@@ -12,18 +12,18 @@ const SMALL: usize = 1024;
 /// A domain with symbolic sizes is small if it has at most this number of points along its static axes.
 const SMALL_ROW: usize = 32;
 
-/// The tensors that have memory, and the ports that store some of them.
+/// Which tensors have memory of their own, and which are stored in ports.
 #[derive(Clone, Debug)]
 pub struct TensorStorage {
-    /// True for a tensor if users load it instead of evaluating it.
+    /// For each tensor, true if its users load it and do not evaluate it.
     pub stored: Vec<bool>,
     /// For each tensor, the port that stores it, or `None`.
     pub homes: Vec<Option<BufferId>>,
-    /// The copies of tensors to ports, as pairs of a tensor and a port.
+    /// The tensors that are copied to ports, each with its port.
     pub copies: Vec<(TensorId, BufferId)>,
 }
 
-/// An output of a kernel: one element for every point of a domain.
+/// An output of a kernel, which writes one element for every point of a domain.
 #[derive(Clone, Debug)]
 pub struct Root {
     /// The tensor that is evaluated. The axes of this tensor are the domain of the kernel.
@@ -61,7 +61,7 @@ pub struct FusedTask {
     /// The port that the task writes.
     pub port: Option<BufferId>,
     /// The address where the task stores one element per point. `None` if the task combines
-    /// elements, or if a position is computed.
+    /// elements with stored elements, or if a position is computed.
     pub address: Option<ElementPosition>,
     /// The tensors that the body of the task evaluates.
     pub inlined: Vec<TensorId>,
@@ -128,8 +128,8 @@ fn pointwise(tensors: &Tensors, id: TensorId, copy: Option<BufferId>) -> Root {
 }
 
 /// Returns the output of a kernel that writes one part. If the operand of the part is a
-/// permutation, the domain has the order of the permuted tensor, so that rows are read in memory
-/// order.
+/// permutation, the axes of the domain are in the order of the permuted tensor, so that rows are
+/// read in memory order.
 fn assembled(tensors: &Tensors, storage: &TensorStorage, id: TensorId, part: &AssembledPart) -> Root {
     let mut root = Root {
         value: part.value,
@@ -141,8 +141,8 @@ fn assembled(tensors: &Tensors, storage: &TensorStorage, id: TensorId, part: &As
     while let TensorDef::View(arg, at) = &tensors[root.value].kind {
         let simple = part.combine.is_some() && part.to.iter().all(|to| to.dynamic.is_none());
         let (outer, inner) = (&tensors[root.value].dims, &tensors[*arg].dims);
-        // The coordinates of a window that starts at the first element look like a permutation, but
-        // the window has fewer points.
+        // A window that starts at the first element has the same coordinates as a permutation, but
+        // fewer points.
         let whole = |axes: &Vec<usize>| outer.iter().zip(axes).all(|(dim, axis)| *dim == inner[*axis]);
         let Some(axes) = permutation(at, outer.len()).filter(|axes| simple && whole(axes)) else {
             break;
@@ -230,8 +230,8 @@ fn kernel(tensors: &Tensors, storage: &TensorStorage, root: Root) -> Result<Fuse
 }
 
 /// Returns whether `reader` may be in the same kernel as `writer`; both may be the same task. The
-/// condition is that `reader` reads only one element of the written memory: the element that
-/// `writer` writes at the same point.
+/// condition is that, at each point, `reader` reads only the element of the written memory that
+/// `writer` writes at this point.
 pub fn compatible(tensors: &Tensors, writer: &FusedTask, reader: &FusedTask) -> bool {
     reader.reads.iter().all(|(id, place)| {
         let held = match tensors[*id].kind {
@@ -242,8 +242,8 @@ pub fn compatible(tensors: &Tensors, writer: &FusedTask, reader: &FusedTask) -> 
     })
 }
 
-/// A property that two kernels with the same domain may share. If two kernels share such a
-/// property, merging them is worthwhile.
+/// A property of a kernel. If two kernels with the same domain have such a property in common,
+/// merging them is worthwhile.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Common {
     /// The domain of the kernels has a single point, so the launch is most of their cost.
@@ -256,8 +256,8 @@ pub enum Common {
     Noise(TensorId),
 }
 
-/// Returns the reads and the noise of a kernel. The kernel may share them with other kernels of the
-/// same domain.
+/// Returns the reads and the noise of a kernel, which other kernels with the same domain may have
+/// too.
 pub fn common_reads(tensors: &Tensors, task: &FusedTask) -> Vec<Common> {
     if !task.is_kernel() {
         return Vec::new();

@@ -32,13 +32,13 @@ pub struct TensorExpr {
     pub label: Option<std::sync::Arc<str>>,
 }
 
-/// A position along one axis of an operand: `offset + sum stride * index[axis] + dynamic`. The
-/// indices belong to a point of the result.
+/// A position along one axis of an operand: `offset + sum stride * index[axis] + dynamic`. `index`
+/// is a point of the result.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Coordinate {
     /// The offset of the position.
     pub offset: SizePolynomial,
-    /// The axes of the result that the position depends on, each with its stride.
+    /// The axes of the result on which the position depends, each with its stride.
     pub terms: Vec<(usize, SizePolynomial)>,
     /// A computed position, as an integer tensor with the shape of the result.
     pub dynamic: Option<TensorId>,
@@ -96,15 +96,15 @@ pub enum TensorDef {
         /// The shape parameters of the distribution, as a tensor with the shape of the coordinates.
         /// `None` if the distribution does not have such parameters.
         shape: Option<TensorId>,
-        /// The strides that determine the number of each element in the stream, one per axis.
+        /// The strides, one per axis, by which elements are numbered in the stream.
         strides: Vec<SizePolynomial>,
     },
     /// A scalar operation on operands with equal shapes.
     Apply(Scalar, Vec<TensorId>),
     /// An index map, with one coordinate for each axis of the operand.
     View(TensorId, Vec<Coordinate>),
-    /// The elements of a tensor in row-major order, with another shape. Used only if no index map
-    /// expresses the change of shape.
+    /// The elements of a tensor in row-major order, with another shape. Used only if the change of
+    /// shape is not an index map.
     Flat(TensorId),
     /// A tensor that kernels write. Each kernel writes one part.
     Assembled {
@@ -139,7 +139,7 @@ pub struct LibraryCall {
     pub primitive: bnnc_abi::primitive::Primitive,
     /// The operands.
     pub args: Vec<TensorId>,
-    /// The integers. The integers of a matrix product are computed from the strides of its operands.
+    /// The integers. For a matrix product, they are computed from the strides of its operands.
     pub ints: CallInts,
 }
 
@@ -148,8 +148,8 @@ pub struct LibraryCall {
 pub enum CallInts {
     /// The integers are given.
     Given(Vec<SizePolynomial>),
-    /// The integers belong to a contraction with these letters, and are computed from the strides
-    /// of the operands and of the result.
+    /// The integers for a contraction with these letters. They are computed from the strides of the
+    /// operands and of the result.
     Contraction(ContractionLabels),
     /// Like [`CallInts::Contraction`], but the call reads its operands through their index maps.
     Views(ContractionLabels),
@@ -164,8 +164,8 @@ pub struct Loop {
     pub body: std::sync::Arc<bnnc_graph::function::Function>,
     /// The number of iterations.
     pub count: Dim,
-    /// The number of operands that are read in slices: each iteration reads one slice. The first
-    /// operand, the initial carry, is not counted. All other operands are the same in all
+    /// The number of operands of which each iteration reads one slice. They follow the first
+    /// operand, the initial carry, which is not counted. All other operands are the same in all
     /// iterations.
     pub sliced: usize,
 }

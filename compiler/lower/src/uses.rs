@@ -65,8 +65,8 @@ impl Uses {
         tasks.iter().enumerate().map(one).collect()
     }
 
-    /// Returns, for each task, the tasks that must come later. These tasks either read memory that
-    /// this task writes, or write a port that this task reads.
+    /// Returns, for each task, the tasks that must come later. These are the tasks that read memory
+    /// that this task writes, or write a port that this task reads.
     pub fn order(&self, tensors: &Tensors) -> Vec<Vec<usize>> {
         let mut after = vec![Vec::new(); self.reads.len()];
         for (at, reads) in self.reads.iter().enumerate() {

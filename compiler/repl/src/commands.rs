@@ -19,7 +19,7 @@ use std::sync::Arc;
 pub struct ReplCommand {
     /// The name after the colon.
     pub name: &'static str,
-    /// The arguments as messages show them.
+    /// The arguments, as shown in messages.
     pub arguments: &'static str,
     /// One sentence that describes the command.
     pub about: &'static str,
@@ -106,7 +106,7 @@ const fn command(
     }
 }
 
-/// The text of a command line, and the positions of its words.
+/// A command line: its text, and the positions of its words.
 pub struct CommandText {
     /// The whole line.
     pub source: Source,
@@ -147,7 +147,7 @@ impl CommandText {
             .and_then(|range| self.source.text.get(range.clone()))
     }
 
-    /// Returns where a part of the line is.
+    /// Returns the span of a part of the line.
     pub fn span(&self, range: &Range<usize>) -> Span {
         Span::new(self.source.id, range.start, range.end)
     }
@@ -177,8 +177,8 @@ impl CommandText {
         }
     }
 
-    /// Returns a source that contains a part of the line, with blanks in place of the rest. Spans
-    /// in this source are therefore also spans in the line.
+    /// Returns a source that contains a part of the line, with blanks in place of the rest. A
+    /// position in this source is therefore the same position in the line.
     pub fn part(&self, range: Range<usize>) -> Source {
         let blanks = |count: usize| " ".repeat(count);
         let inner = self.source.text.get(range.clone()).unwrap_or_default();
@@ -194,7 +194,7 @@ impl CommandText {
     }
 }
 
-/// The diagnostics of an entry that did not change the session, because it failed.
+/// The diagnostics of an entry that failed and therefore did not change the session.
 #[derive(Debug)]
 pub struct Diagnostics(pub Vec<Diagnostic>);
 
@@ -227,8 +227,8 @@ pub fn misuse(span: Span, message: impl Into<String>) -> Diagnostic {
 }
 
 impl Session {
-    /// Returns whether a text is a command. A text that begins with a colon is a command. Other
-    /// REPLs accept words such as `quit` or `help`. Such a word is also a command here if no
+    /// Returns whether a text is a command. A text that begins with a colon is a command. A word
+    /// that is a command in other REPLs, such as `quit` or `help`, is also a command here if no
     /// variable has this name.
     pub(super) fn is_command(&self, text: &str) -> bool {
         let word = text.trim().trim_end_matches("()");
@@ -276,7 +276,7 @@ impl Session {
     }
 }
 
-/// Returns the error that shows the usage of the line's command.
+/// Returns an error that shows how to use the command in the line.
 pub fn usage<T>(line: &CommandText) -> Result<T, Diagnostics> {
     let name = line.word(0).unwrap_or_default().trim_start_matches(':');
     let arguments = ALL

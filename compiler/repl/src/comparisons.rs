@@ -1,4 +1,4 @@
-//! Runs the items of an entry, and shows the comparisons of posteriors.
+//! Runs the inference blocks of an entry, and shows comparisons of posteriors.
 
 use super::fits::{compared_names, infer_name};
 use super::host::FittedPosterior;
@@ -10,8 +10,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 impl Session {
-    /// Runs the inference blocks of an entry. Also runs the inference blocks that its comparisons
-    /// need, if they have not run yet. Then shows the comparisons. A comparison that cannot be
+    /// Runs the inference blocks of an entry, and those that its comparisons need and that have not
+    /// run yet. Then shows the comparisons. A comparison that cannot be
     /// shown is removed from the program, because it would fail again in every later run. If it
     /// replaced a comparison of the same inference blocks, the earlier comparison is restored from
     /// `before`, the program before the entry.
@@ -46,9 +46,9 @@ impl Session {
         }
     }
 
-    /// Shows the comparisons in which one of the inference blocks `new` occurs, if all inference
-    /// blocks of the comparison have run. Returns these comparisons, and for each whether it could
-    /// be shown.
+    /// Shows each comparison that contains one of the inference blocks `new`, if all its inference
+    /// blocks have run. Returns these comparisons, each with a flag that is true if it could be
+    /// shown.
     pub(super) fn compare_new(&mut self, new: &[String], reply: &mut Reply) -> Vec<(Item, bool)> {
         let is_new = |item: &&Item| {
             let names = compared_names(item);
@@ -66,8 +66,8 @@ impl Session {
         tried
     }
 
-    /// Shows a comparison, and returns whether it could be computed. Returns false without a message
-    /// if an inference block has not run.
+    /// Shows a comparison, and returns whether it could be computed. If an inference block has not
+    /// run, returns false without a message.
     fn compare(&mut self, item: &Item, reply: &mut Reply) -> bool {
         match self.comparison(item, reply) {
             Ok(is_shown) => is_shown,

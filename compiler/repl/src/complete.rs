@@ -6,7 +6,7 @@ use bnnc_driver::stage::Stage;
 use bnnc_hir::builtin;
 use bnnc_hir::check::data_options;
 
-/// The names in a session at one moment. These names are the candidates for completing an entry.
+/// The names in a session at one moment, which are the candidates for completing an entry.
 #[derive(Clone, Debug, Default)]
 pub struct CompletionTable {
     names: Vec<String>,
@@ -46,8 +46,8 @@ impl Session {
 }
 
 impl CompletionTable {
-    /// Completes an entry at the cursor. `line` is the line with the cursor, up to the cursor.
-    /// `earlier` contains the lines of the entry before this line.
+    /// Completes an entry at the cursor. `line` is the text between the start of the line and the
+    /// cursor. `earlier` holds the previous lines of the entry.
     pub fn complete(&self, earlier: &str, line: &str) -> Completed {
         let start = start(line);
         let word = &line[start..];
@@ -114,8 +114,8 @@ impl CompletionTable {
     }
 }
 
-/// Returns the byte position of the start of the last word of a line. A word may contain dots, as
-/// in the path `fit.beta`. The word of a command starts at its colon.
+/// Returns the byte position at which the last word of a line starts. A word may contain dots, as
+/// in the path `fit.beta`. A command starts at its colon.
 fn start(line: &str) -> usize {
     let is_part = |letter: char| letter.is_alphanumeric() || letter == '_' || letter == '.';
     let word = line
@@ -131,7 +131,7 @@ fn start(line: &str) -> usize {
 }
 
 /// Returns the options of an `infer` or `data` item. Returns `None` unless the entry ends inside
-/// the item's braces at a place where an option may stand.
+/// the braces of the item, at a place where an option may stand.
 fn options(entry: &str) -> Option<Vec<String>> {
     let brace = open_brace(entry)?;
     let inside = &entry[brace + 1..];

@@ -79,10 +79,9 @@ impl Session {
         true
     }
 
-    /// Returns whether adding items leaves the values of all variables unchanged. The values are
-    /// unchanged if two conditions hold. First, the new items do not replace existing items.
-    /// Second, the variables do not include a distribution, a layer or a function. Distributions,
-    /// layers and functions refer to items.
+    /// Returns whether adding items leaves the values of all variables unchanged. This is the case
+    /// if the new items do not replace existing items, and no variable is a distribution, a layer
+    /// or a function, because these refer to items.
     fn keeps_values(&self, new: &[ast::Item]) -> bool {
         let is_known = |item: &ast::Item| {
             let name = item.name();

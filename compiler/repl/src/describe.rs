@@ -10,11 +10,11 @@ use bnnc_hir::elaborate::datum::{Callee, Datum, DistDatum, LayerDatum};
 use bnnc_hir::tree::{LocalId, Module, ParamBinding};
 use bnnc_hir::types::Ty;
 
-/// The objects that a description refers to.
+/// The objects to which a description refers.
 pub struct Describer<'a> {
     /// The module that contains the ids.
     pub module: &'a Module,
-    /// The sources that the spans refer to.
+    /// The sources to which the spans refer.
     pub sources: &'a SourceMap,
     /// The items by name.
     pub items: &'a Items,
@@ -63,8 +63,8 @@ impl Describer<'_> {
         }
     }
 
-    /// Formats arguments. An argument that equals the declared default is omitted. All arguments
-    /// after an omitted argument are named.
+    /// Formats arguments. An argument that equals the declared default is omitted. After an omitted
+    /// argument, all arguments are named.
     fn arguments(&self, params: &[ParamBinding], args: &[Datum]) -> String {
         let mut texts = Vec::new();
         let mut skipped = false;
@@ -122,7 +122,7 @@ impl Describer<'_> {
     }
 }
 
-/// Replaces the layer's constructor parameters in a type by their integer values.
+/// In a type, replaces the constructor parameters of the layer by their integer values.
 fn settled(ty: &Ty, params: &[ParamBinding], args: &[Datum]) -> Ty {
     let known = |local: LocalId| {
         params.iter().zip(args).find_map(|(binding, arg)| match arg {

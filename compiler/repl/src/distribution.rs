@@ -21,14 +21,14 @@ use bnnc_hir::tree::{LocalId, Module};
 use bnnc_hir::types::Ty;
 use std::collections::HashMap;
 
-/// If a draw must lie inside a declared type, the REPL searches for it among at most this number of
-/// draws.
+/// The largest number of draws among which the REPL searches for one that lies inside a declared
+/// type.
 const ATTEMPTS: usize = 1 << 14;
 
 /// The sizes that the values of a distribution must have.
 #[derive(Clone, Copy, Debug)]
 pub enum ValueSizes<'a> {
-    /// The sizes that follow from the arguments of the distribution.
+    /// The sizes that result from the arguments of the distribution.
     Own,
     /// Tensors of these sizes.
     Sizes(&'a [usize]),
@@ -47,8 +47,8 @@ impl Session {
         self.concrete_with(checked, wanted, self.streams(draw))
     }
 
-    /// Evaluates an expression to a distribution. `streams` are the random streams of the draws in
-    /// the expression.
+    /// Evaluates an expression to a distribution. `streams` are the random streams for draws in the
+    /// expression.
     pub(super) fn concrete_with(
         &self,
         checked: &Checked,
@@ -59,8 +59,8 @@ impl Session {
             .concrete(&streams)
     }
 
-    /// Elaborates an expression to a distribution, without computing its arguments. `streams` are
-    /// the random streams of the draws in the expression.
+    /// Elaborates an expression to a distribution, without computing the arguments. `streams` are
+    /// the random streams for draws in the expression.
     pub(super) fn prepared_distribution<'a>(
         &'a self,
         checked: &'a Checked,
@@ -131,8 +131,8 @@ impl PreparedDistribution<'_> {
     }
 }
 
-/// Checks that the arguments of a distribution lie in the supports of its parameters, and that its
-/// lowest value is below its highest value.
+/// Checks that the arguments of a distribution lie in the supports of its parameters, and that the
+/// lowest value of the distribution is below its highest value.
 fn check_arguments(concrete: &Concrete, span: Span) -> Elaborated<()> {
     let instance = &concrete.instance;
     let arguments = instance
@@ -197,8 +197,7 @@ fn sizes(ty: &Type) -> Vec<usize> {
     ty.shape.static_sizes().unwrap_or_default()
 }
 
-/// Returns the sizes of a distribution's values according to its arguments. Returns `None` if the arguments do not determine
-/// them.
+/// Returns the sizes of a distribution's values, if its arguments determine them.
 pub fn value_sizes(
     module: &Module,
     dist: &DistDatum,

@@ -1,5 +1,5 @@
-//! The command `:kl Q P`. If the KL divergence has a closed form, the command computes it exactly.
-//! Otherwise, it estimates the divergence from draws. The output states the method and the reason
+//! The command `:kl Q P`. It computes the KL divergence exactly if there is a closed form, and
+//! estimates it from draws otherwise. The output states the method and the reason
 //! for its choice.
 
 use super::show::number;
@@ -55,7 +55,7 @@ impl fmt::Display for NoDivergence {
 }
 
 /// Computes the KL divergence, and formats the result together with the method. `stream` is the
-/// random stream of the draws, if the method needs draws.
+/// random stream for draws, if they are needed.
 pub fn divergence(
     q: &Concrete,
     p: &Concrete,
@@ -95,9 +95,9 @@ pub fn divergence(
         support,
         local: false,
     };
-    // The ends of a uniform distribution are parameters. The declared support of the distribution
-    // therefore does not contain them. For two distributions on intervals, the declared ends
-    // therefore determine whether the divergence is finite.
+    // The ends of a uniform distribution are parameters, so its declared support does not contain
+    // them. For two distributions on intervals, the declared ends therefore determine whether the
+    // divergence is finite.
     let is_interval = |support: Support| matches!(support, Support::Real | Support::Interval(..));
     let are_intervals = is_interval(support) && is_interval(posterior.family.support);
     if !are_intervals && !matches!(kl::placement(&site, &posterior), Ok(Placement::Inside)) {
@@ -218,8 +218,8 @@ fn summed(q: &Concrete, p: &Concrete) -> Result<String, NoDivergence> {
         for (element, mass) in masses.data.iter().enumerate() {
             let other = match of_p.get(at) {
                 Some(masses) => masses.data[element].ln(),
-                // The values of a distribution may be unbounded. Its log density can then be
-                // evaluated beyond the end of its table.
+                // If the values of a distribution are unbounded, its log density can also be
+                // evaluated after the end of its table.
                 None if p.instance.support == Support::Integers(0) && p.instance.probabilities.is_none() => {
                     let value = Tensor::from_fn(p.sizes(), |_| at as f64);
                     if value.data.len() == 1 {

@@ -28,12 +28,11 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The maximum number of elements of one evaluation. As reals, this number of elements takes a
-/// gibibyte.
+/// The maximum number of elements in one evaluation. As reals, they take a gibibyte.
 pub const MOST_ELEMENTS: usize = 1 << 27;
 
-/// The random streams of an entry. The entry uses the draw with the number `line`. The sites of a
-/// named layer always use the draw number of the layer, so that the weights stay the same.
+/// The random streams of an entry. The entry uses the draw number `line`. Only the sites of a named
+/// layer always use the draw number of the layer, so that its weights stay the same.
 #[derive(Clone, Debug)]
 pub struct Streams {
     /// The seed of the session.
@@ -44,15 +43,15 @@ pub struct Streams {
     pub prefix: String,
     /// The draw number of each named layer.
     pub layers: Arc<HashMap<String, u32>>,
-    /// If the expression is evaluated at each posterior draw, the index of the current posterior
-    /// draw and the number of posterior draws.
+    /// The index of the current posterior draw, and the number of posterior draws. `None` if the
+    /// expression is not evaluated at posterior draws.
     pub posterior: Option<(usize, usize)>,
     /// A flag that is set when the evaluation should stop.
     pub stop: Arc<AtomicBool>,
 }
 
 impl Streams {
-    /// Returns the streams of the draw with index `at` of a model from its prior. `prefix` makes
+    /// Returns the streams for the draw with index `at` of a model from its prior. `prefix` makes
     /// the draws of different entries independent.
     pub fn of_model(seed: u64, at: usize, prefix: String) -> Streams {
         Streams {
@@ -65,7 +64,7 @@ impl Streams {
         }
     }
 
-    /// Returns the streams of the posterior draw with index `at`.
+    /// Returns the streams for the posterior draw with index `at`.
     pub fn at(&self, at: usize) -> Streams {
         Streams {
             prefix: format!("{at}/"),
@@ -86,7 +85,7 @@ impl Streams {
     }
 }
 
-/// An elaboration with the REPL's variables in scope.
+/// The elaboration of an expression, with the variables of the REPL in scope.
 pub struct VariableScope<'a> {
     /// The function under construction.
     pub elaborator: Elaborator<'a>,
@@ -96,7 +95,7 @@ pub struct VariableScope<'a> {
     streams: Streams,
 }
 
-/// The value of a parameter of an elaborated function.
+/// The value of a parameter in an elaborated function.
 enum ScopeInput<'a> {
     /// A value that is the same at every posterior draw.
     Same(&'a Tensor),
@@ -118,8 +117,8 @@ impl ScopeInput<'_> {
 }
 
 /// A function that was elaborated from an expression, with the values of its parameters. The same
-/// function can be computed at each posterior draw: elaborating it again at each draw would take
-/// most of the time.
+/// function is computed at each posterior draw, because elaborating it again at each draw would
+/// take most of the time.
 pub struct PreparedFunction<'a> {
     function: Function,
     inputs: Vec<ScopeInput<'a>>,
@@ -135,7 +134,7 @@ impl PreparedFunction<'_> {
     }
 }
 
-/// A function, and all values that it computes.
+/// A function and all its values after it was computed.
 pub struct Computed {
     /// The function.
     pub function: Function,
@@ -143,8 +142,7 @@ pub struct Computed {
     pub values: Vec<Tensor>,
     /// The sites that were drawn.
     pub drawn: Vec<(String, Tensor)>,
-    /// The names and the drawn values of a model's outputs. The outputs are drawn instead of
-    /// observed.
+    /// The outputs of models, which are drawn and not observed. Each has its name and its value.
     pub observed: Vec<(String, Tensor)>,
 }
 
@@ -169,7 +167,7 @@ impl<'a> VariableScope<'a> {
     /// expression mentions.
     ///
     /// # Errors
-    /// Fails if the expression mentions a posterior value, but `streams` do not have a posterior
+    /// Fails if the expression mentions a posterior value but `streams` does not have a posterior
     /// draw.
     pub fn new(
         module: &'a Module,
@@ -286,8 +284,8 @@ fn is_noise(expr: &TypedExpr) -> bool {
     }
 }
 
-/// Returns the variables in an expression. An expression may depend on a variable through another
-/// variable that is a distribution, a layer or a function.
+/// Returns the variables in an expression. This includes variables on which it depends through
+/// another variable, which may be a distribution, a layer or a function.
 pub fn mentioned(expr: &TypedExpr, variables: &[Variable]) -> HashSet<LocalId> {
     let mut found = HashSet::new();
     let add = |expr: &TypedExpr, found: &mut HashSet<LocalId>| {
@@ -313,8 +311,8 @@ pub fn compute(function: Function, inputs: &[Tensor], streams: &Streams, span: S
     compute_some(function, inputs, streams, span, |_| true)
 }
 
-/// Computes the values of a function. Values for which `is_needed` returns false are left out. All
-/// other values are placeholders.
+/// Computes those values of a function for which `is_needed` returns true. The other values in the
+/// result are placeholders.
 pub fn compute_some(
     function: Function,
     inputs: &[Tensor],
@@ -380,8 +378,8 @@ pub fn compute_some(
     })
 }
 
-/// Rejects functions whose values would not fit into memory. Also rejects functions that draw
-/// inside loops, because the evaluator does not support them.
+/// Rejects functions whose values would not fit into memory, and functions that draw inside loops,
+/// which the evaluator does not support.
 fn check_size(function: &Function, span: Span, is_needed: &dyn Fn(Value) -> bool) -> Elaborated<()> {
     let mut elements = 0usize;
     for value in function.nodes.ids().filter(|value| is_needed(*value)) {

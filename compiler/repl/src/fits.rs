@@ -1,5 +1,5 @@
-//! The posteriors of a session. Contains the commands that run inference blocks and read their
-//! results, and resolves posterior values such as `fit.beta`.
+//! The posteriors of a session. This module has the commands that run inference blocks and read
+//! their results, and resolves posterior values such as `fit.beta`.
 
 use super::commands::{CommandText, reject, usage};
 use super::host::FittedPosterior;
@@ -98,7 +98,7 @@ impl Session {
         self.fits.iter().find(|fit| fit.name() == name)
     }
 
-    /// Returns the posterior of the inference block that the first word after the command names.
+    /// Returns the posterior of the inference block whose name is the first word after the command.
     fn fit_of(&self, line: &CommandText) -> Result<Rc<dyn FittedPosterior>, Diagnostics> {
         let (Some(name), Some(range)) = (line.word(1), line.words.get(1)) else {
             return usage(line);
@@ -124,7 +124,7 @@ impl Session {
         }
     }
 
-    /// Returns the options that the session compiles its program with.
+    /// Returns the options with which the session compiles its program.
     pub(super) fn options(&self) -> CompileOptions {
         CompileOptions {
             seed: self.world.seed,
@@ -133,10 +133,10 @@ impl Session {
         }
     }
 
-    /// Runs the named inference blocks and the blocks that they depend on. Runs all inference
-    /// blocks if no name is given. The posteriors then become values of the session. If a run fails
+    /// Runs the named inference blocks and the blocks on which they depend. If no name is given,
+    /// runs all inference blocks. The posteriors become values of the session. If a run fails
     /// or is interrupted, the posteriors of earlier runs remain. Returns the comparisons of the new
-    /// posteriors, and for each whether it could be shown.
+    /// posteriors, each with a flag that is true if it could be shown.
     pub(super) fn run_infers(&mut self, only: Vec<String>, reply: &mut Reply) -> Vec<(Item, bool)> {
         let wanted: Vec<String> = match only.is_empty() {
             true => self.infer_names().iter().map(|name| name.to_string()).collect(),
@@ -193,7 +193,7 @@ impl Session {
         }
     }
 
-    /// Adds a note about posteriors that come from definitions that have since been replaced.
+    /// Adds a note about posteriors whose definitions have been replaced since they were computed.
     pub(super) fn note_old_fits(&self, new: &[Item], changes: &[String], reply: &mut Reply) {
         let is_changed = changes.iter().any(|change| change.starts_with("redefined"));
         let is_new = |name: &str| new.iter().filter_map(infer_name).any(|own| *own == *name);
@@ -291,7 +291,7 @@ impl Session {
         Ok(Some(variable))
     }
 
-    /// Adds a variable that the user cannot see: its name is not a valid name in the language.
+    /// Adds a variable that the user cannot see, because its name is not valid in the language.
     pub(super) fn hide(
         &mut self,
         name: &Arc<str>,

@@ -1,4 +1,4 @@
-//! The operations of a session that the command line implements: runs, pictures and files.
+//! The operations that a session leaves to the command line: runs, pictures and files.
 
 use crate::picture::Picture;
 use bnnc_abi::manifest::CompareBlock;
@@ -14,12 +14,12 @@ use std::sync::atomic::AtomicBool;
 
 /// Runs inference blocks, draws pictures and writes files. The command line implements this trait.
 pub trait RunHost {
-    /// Runs the inference blocks in `options.only` and the blocks that they depend on. If
+    /// Runs the inference blocks in `options.only` and the blocks on which they depend. If
     /// `options.only` is empty, runs all blocks.
     fn run(&self, program: &CheckedProgram, options: &CompileOptions) -> RunReport;
 
-    /// Compares posteriors of this host by the metrics of `compare`. The program declares
-    /// their inference blocks.
+    /// Compares posteriors of this host by the metrics of `compare`. Their inference blocks are
+    /// declared in the program.
     ///
     /// # Errors
     /// Fails if a metric does not apply to an inference block, if there is too little memory, or if
@@ -31,8 +31,8 @@ pub trait RunHost {
         fits: &[Rc<dyn FittedPosterior>],
     ) -> Result<HostTable, Vec<Diagnostic>>;
 
-    /// Calls `work` with a flag. While `work` runs, Ctrl-C sets this flag instead of ending the
-    /// process.
+    /// Calls `work` with a flag. While `work` runs, Ctrl-C does not end the process but sets this
+    /// flag.
     fn interruptible(&self, work: &mut dyn FnMut(Arc<AtomicBool>));
 
     /// Draws a picture as text that is at most `width` characters wide.
@@ -41,8 +41,8 @@ pub trait RunHost {
     /// Draws a picture as an SVG document.
     fn svg(&self, picture: &Picture) -> String;
 
-    /// Writes a file. The content of the file was computed from the file `source`. The file
-    /// `source` must not be overwritten.
+    /// Writes a file. Its content was computed from the file `source`, which must not be
+    /// overwritten.
     ///
     /// # Errors
     /// Fails if the file cannot be written, or if it is the file `source`.
@@ -86,7 +86,7 @@ pub trait FittedPosterior {
     /// Fails if the file cannot be read, or if its rows do not fit the model.
     fn predict(&self, file: &Path) -> Result<HostTable, Vec<Diagnostic>>;
 
-    /// Returns the posterior as `Any`. Only its host knows the concrete type.
+    /// Returns the posterior as `Any`, because only its host knows the concrete type.
     fn as_any(&self) -> &dyn Any;
 }
 
@@ -112,7 +112,7 @@ pub struct ChainDraws {
     pub chains: Vec<usize>,
 }
 
-/// A table that the host computed: predictions as the text of a CSV file, or a comparison.
+/// A table from the host: predictions as the text of a CSV file, or a comparison.
 #[derive(Clone, Debug)]
 pub struct HostTable {
     /// The text of the table.

@@ -30,7 +30,7 @@ impl Items {
         &self.program
     }
 
-    /// Checks the library together with a program, and returns the typed module and the
+    /// Checks a program together with the library, and returns the typed module and the
     /// diagnostics.
     pub fn check(&self, program: &SourceFile) -> (tree::Module, Vec<Diagnostic>) {
         let library_paths = bnnc_stdlib::FILES
@@ -79,7 +79,7 @@ impl Items {
         self.program = program;
     }
 
-    /// From now on, relative file names in items refer to the folder of the file at `path`. Returns
+    /// Makes relative file names in items refer to the folder of the file at `path`. Returns
     /// the previous folder.
     pub fn enter_folder(&mut self, path: &str) -> PathBuf {
         let folder = Path::new(path)
@@ -89,7 +89,7 @@ impl Items {
         std::mem::replace(&mut self.folder, folder)
     }
 
-    /// Restores the folder that `enter_folder` returned.
+    /// Makes relative file names refer again to the folder that `enter_folder` returned.
     pub fn leave_folder(&mut self, folder: PathBuf) {
         self.folder = folder;
     }

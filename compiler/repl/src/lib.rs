@@ -52,7 +52,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use variables::{Variable, VariableValue};
 
-/// The settings and external operations that a session needs.
+/// The settings of a session, and the operations that it does not implement itself.
 pub struct World {
     /// The seed of all draws.
     pub seed: u64,
@@ -111,11 +111,11 @@ pub struct Session {
     fits: Fits,
     draws: u32,
     entries: usize,
-    /// A flag that Ctrl-C sets during an evaluation.
+    /// A flag that is set by Ctrl-C during an evaluation.
     stop: Arc<AtomicBool>,
 }
 
-/// A checked expression with its variables.
+/// A checked expression and its variables.
 struct Checked {
     expr: TypedExpr,
     locals: Locals,
@@ -149,11 +149,11 @@ impl Session {
         !is_command && matches!(parse::parse_entry(&source), Entered::Incomplete)
     }
 
-    /// Processes an entry: executes a command, defines items, binds names, or evaluates an expression.
+    /// Processes an entry: executes a command, defines items, binds a name, or evaluates an expression.
     pub fn enter(&mut self, text: &str) -> Reply {
         let mut reply = Reply::default();
         self.entries += 1;
-        // The flag is new for each entry. An interruption of an earlier entry therefore does not
+        // The flag is new for each entry. The interruption of an earlier entry therefore does not
         // stop this one.
         self.stop = Arc::default();
         let source = self.sources.add(&format!("entry {}", self.entries), text);
@@ -327,7 +327,7 @@ impl Session {
         Ok(Checked { expr, locals })
     }
 
-    /// Evaluates an expression with the next draw number. Returns the value of the expression, and the same value as text.
+    /// Evaluates an expression with the next draw number. Returns its value, and the same value as text.
     fn value(
         &mut self,
         checked: &Checked,
@@ -428,7 +428,7 @@ impl Session {
     }
 }
 
-/// Converts an integer to a real if the statement binds the integer to a name of type `real`.
+/// If the statement binds an integer to a name of type `real`, converts the integer to a real.
 fn as_declared(held: VariableValue, text: String, declared: &Ty) -> (VariableValue, String) {
     match (&held, declared) {
         (VariableValue::Static(number), Ty::Tensor(Elem::Real(_) | Elem::Count, dims)) if dims.is_empty() => {

@@ -1,5 +1,4 @@
-//! Finds paths such as `fit.beta` and `M.layers[0].w` in expressions, and lists the subexpressions
-//! of an expression.
+//! Finds paths such as `fit.beta` and `M.layers[0].w` in expressions, and lists subexpressions.
 
 use bnnc_grammar::ast::{Expr, ExprKind, Index, Stmt, StmtKind};
 
@@ -25,7 +24,7 @@ pub fn path(expr: &Expr) -> (&Expr, String) {
     }
 }
 
-/// Returns the direct subexpressions that are values. The name of a called function does not count.
+/// Returns the direct subexpressions that are values, which the name of a called function is not.
 pub fn children(expr: &mut Expr) -> Vec<&mut Expr> {
     let is_named = match &*expr.kind {
         ExprKind::Call(callee, _) | ExprKind::Reduce(callee, _) => callee.as_name().is_some(),

@@ -7,10 +7,9 @@ use bnnc_grammar::token::Token;
 
 /// The lines of an entry so far.
 ///
-/// Only a parse of all lines can show that an entry is complete. Open brackets, or an operator at
-/// the end of the last line, prove that the entry is incomplete. The checks of brackets and
-/// operators are fast, so they come first. Most lines of a long entry are then not followed by a
-/// parse of the whole entry.
+/// Only parsing all lines can show that an entry is complete. However, an entry with an open
+/// bracket, or with an operator at its end, is certainly incomplete. These fast checks come first,
+/// so that the whole entry is not parsed after most lines of a long entry.
 #[derive(Debug, Default)]
 pub struct PendingEntry {
     text: String,
@@ -47,7 +46,7 @@ impl PendingEntry {
         self.has_errors |= !lexed.diagnostics.is_empty() || line.contains("/*");
         for (_, token, _) in &lexed.tokens {
             let is_glob = self.is_after_dot && *token == Token::Star;
-            // A keyword does not count as an operator: it may be the name of an option.
+            // A keyword is not treated as an operator, because it may be the name of an option.
             self.lacks_operand = !(token.ends_value() || token.is_keyword() || is_glob);
             self.is_after_dot = *token == Token::Dot;
             self.open += isize::from(token.is_opener()) - isize::from(token.is_closer());

@@ -16,15 +16,15 @@ pub struct Picture {
 /// The content of a picture.
 #[derive(Clone, Debug, PartialEq)]
 pub enum PictureContent {
-    /// Named densities that share one coordinate system.
+    /// Named densities in one coordinate system.
     Densities(Vec<(String, PictureMarks)>),
-    /// The name of each element of an array, with the element's mean and central 90 % interval.
+    /// For each element of an array, its name, its mean and its central 90 % interval.
     Intervals(Vec<(String, IntervalSummary)>),
     /// The draws of each chain, in the order of the chain.
     Traces(Vec<Vec<f64>>),
 }
 
-/// The marks that show one density in a picture.
+/// The marks that represent one density in a picture.
 #[derive(Clone, Debug, PartialEq)]
 pub enum PictureMarks {
     /// Draws of real numbers.
@@ -73,7 +73,7 @@ pub fn ascending(draws: &[f64]) -> Vec<f64> {
     sorted
 }
 
-/// Returns a quantile of sorted draws, by linear interpolation between neighbours as in R and NumPy.
+/// Returns a quantile of sorted draws, with linear interpolation between neighbours, as in R and NumPy.
 pub fn quantile(sorted: &[f64], level: f64) -> f64 {
     let Some(last) = sorted.len().checked_sub(1) else {
         return f64::NAN;

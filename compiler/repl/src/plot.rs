@@ -1,4 +1,4 @@
-//! The command `:plot`, which shows densities of posterior values, distributions and priors,
+//! The command `:plot`. It shows densities of posterior values, of distributions and of priors,
 //! intervals of arrays, and traces of chains.
 
 use super::commands::{CommandText, misuse, reject, usage};
@@ -19,15 +19,15 @@ use std::path::Path;
 /// The largest number of densities in one picture.
 const MOST: usize = 4;
 
-/// The number of draws that determine the range of a plotted distribution. Plots of a model's
-/// outputs use the same number of draws.
+/// The number of draws from which the range of a plotted distribution is determined. Plots of a
+/// model's outputs use the same number of draws.
 const DRAWS: usize = 4000;
 
 /// The number of evaluated points on the curve of a density.
 const POINTS: usize = 240;
 
-/// The plot of a discrete distribution leaves out the values in the tails whose probability is
-/// below this fraction of the largest probability.
+/// In the plot of a discrete distribution, values in the tails are left out if their probability is
+/// below this fraction of the largest one.
 const SMALLEST: f64 = 1e-3;
 
 /// One subject of a plot: an expression, a prior or a model.
@@ -82,7 +82,7 @@ fn is_other_picture(word: &str) -> bool {
     })
 }
 
-/// Splits a part of a text at commas. Commas inside brackets or quotes do not count.
+/// Splits a part of a text at commas. Commas inside brackets or quotes are ignored.
 fn parts(text: &str, range: Range<usize>) -> Vec<Range<usize>> {
     let (mut depth, mut is_quoted, mut start) = (0usize, false, range.start);
     let mut parts = Vec::new();
@@ -185,7 +185,7 @@ impl Session {
         })
     }
 
-    /// Evaluates an expression to plot.
+    /// Evaluates an expression that is to be plotted.
     fn content(
         &mut self,
         name: &str,
@@ -241,7 +241,7 @@ impl Session {
     }
 
     /// Returns the lengths of the chains from which the draws of an expression come. If the
-    /// expression depends on several posteriors, its draws count as one chain.
+    /// expression depends on several posteriors, its draws are treated as one chain.
     fn chains(&self, checked: &Checked, count: usize) -> Result<Vec<usize>, Diagnostics> {
         let mentioned = evaluate::mentioned(&checked.expr, &self.variables);
         let own = self.variables.iter().filter(|variable| {

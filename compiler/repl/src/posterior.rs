@@ -1,5 +1,5 @@
-//! Computes an expression with posterior values at each posterior draw. The REPL shows the mean,
-//! the standard deviation and an interval of the results.
+//! Computes an expression with posterior values at each posterior draw. The results are shown as a
+//! mean, a standard deviation and an interval.
 
 use super::distribution::{self, ValueSizes};
 use super::evaluate::Streams;
@@ -19,18 +19,18 @@ use bnnc_hir::tree::{Locals, SampleStmt, TypedExpr, TypedExprKind};
 use bnnc_hir::types::Elem;
 use std::sync::Arc;
 
-/// The largest number of reals in the draws of one expression (128 MiB in total).
+/// The largest number of reals in all draws of one expression, which take 128 MiB.
 const MOST_NUMBERS: usize = 1 << 24;
 
-/// The largest number of elements of an array that are shown. Later elements are left out.
+/// The number of elements of an array that are shown. Later elements are left out.
 const SHOWN: usize = 40;
 
-/// The names of the functions that compute one number from all draws of a number. For an array,
-/// they compute one number for each element.
+/// The functions that compute one number from all draws of a number. For an array, they compute one
+/// number for each element.
 const SUMMARIES: &[&str] = &["mean", "median", "quantile", "sd"];
 
 impl Session {
-    /// Returns the number of posterior draws that an expression is computed for. Returns `None` if
+    /// Returns the number of posterior draws at which an expression is computed. Returns `None` if
     /// the expression does not depend on posterior values. A posterior value with a single draw,
     /// such as a result of `map`, is combined with every draw of the other values.
     pub(super) fn posterior_draws(&self, expr: &TypedExpr) -> Option<usize> {
@@ -64,8 +64,8 @@ impl Session {
         })
     }
 
-    /// Returns the random streams of the first of `count` posterior draws. [`Streams::at`] returns
-    /// the streams of the others.
+    /// Returns the random streams for the first of `count` posterior draws. [`Streams::at`] returns
+    /// those for the others.
     pub(super) fn streams_of_draws(&self, draw: u32, count: usize) -> Streams {
         let streams = Streams {
             posterior: Some((0, count)),
@@ -107,8 +107,8 @@ impl Session {
         Ok((Tensor::stack(&sizes.unwrap_or_default(), &values), kind))
     }
 
-    /// For each posterior draw, samples one value from a distribution whose parameters depend on posterior
-    /// values.
+    /// Samples from a distribution whose parameters depend on posterior values: one value for each
+    /// posterior draw.
     pub(super) fn drawn_at_draws(
         &self,
         sample: &SampleStmt,
@@ -152,8 +152,8 @@ impl Session {
         let (Some(count), false) = (count, is_hidden) else {
             return Ok(());
         };
-        // An argument that cannot be computed here is an error. Otherwise, the library function
-        // with the same name would average over elements instead of draws.
+        // An argument that cannot be computed here is an error. If it were left alone, the library
+        // function with the same name would average over elements and not over draws.
         if let Some(error) = found.iter().find(|one| one.is_error()) {
             return Err(codes::not_alone(expr.span, function, &error.message).into());
         }
@@ -183,7 +183,7 @@ impl Session {
         Ok(())
     }
 
-    /// Evaluates the probability of a quantile.
+    /// Evaluates the second argument of `quantile`, which is a probability.
     fn level(&mut self, written: &ast::Expr) -> Result<f64, Diagnostics> {
         let (expr, locals, found) = check_expr(&self.module, &self.environment, written);
         if found.iter().any(|one| one.is_error()) {

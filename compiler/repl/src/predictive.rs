@@ -24,8 +24,8 @@ use bnnc_rewrite::rule::remove_dead;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// The maximum number of elements that all draws of one command may have together. The limit is
-/// half of [`MOST_ELEMENTS`], because the draws are in memory twice: one by one, and as an array.
+/// The maximum number of elements in all draws of one command. It is half of [`MOST_ELEMENTS`],
+/// because the draws are in memory twice: one by one, and as an array.
 const MOST_DRAWN: usize = MOST_ELEMENTS / 2;
 
 /// A model applied to inputs.
@@ -91,7 +91,7 @@ impl Session {
         Ok(stacked.collect())
     }
 
-    /// Returns the sizes of a model's dim names that the inputs determine.
+    /// Returns the sizes of those dimensions of a model that the inputs determine.
     pub(super) fn dims(&self, call: &ModelCall, given: &[Tensor]) -> HashMap<Arc<str>, usize> {
         let item = &self.module.models[call.model];
         let bindings = item.shared.iter().chain(&item.inputs);
@@ -106,7 +106,7 @@ impl Session {
         dims
     }
 
-    /// Returns the name of a dim of a model.
+    /// Returns the name of a dimension of a model.
     fn dim_name(&self, model: ModelId, dim: &DimExpr) -> Arc<str> {
         bnnc_hir::show::dim(dim, &self.module.models[model].locals).into()
     }
@@ -202,14 +202,14 @@ fn check(model: &Model, given: &[Tensor], span: Span) -> Elaborated<()> {
     Ok(())
 }
 
-/// The elements of an output that one statement observes. The elements are in the order that the
-/// statement draws them in.
+/// The elements of an output that one statement observes, in the order in which the statement draws
+/// them.
 struct Place {
     output: usize,
     elements: Vec<usize>,
 }
 
-/// Returns the observed elements for each observation of a model, in the order of the observations
+/// Returns the elements that each observation of a model observes, in the order of the observations
 /// in the function.
 fn places(model: &Model, span: Span) -> Elaborated<Vec<Place>> {
     let function = &model.function;
@@ -224,8 +224,8 @@ fn places(model: &Model, span: Span) -> Elaborated<Vec<Place>> {
             let param = function.param(&output.name);
             param.is_some_and(|param| needed.contains(&param))
         })?;
-        // Each observation selects elements of an output. The same selection, applied to an array
-        // that contains the position of every element, results in the observed positions.
+        // Each observation selects elements of an output. Applied to an array that contains the
+        // position of every element, the same selection gives the observed positions.
         let own = Function {
             results: vec![("observed".into(), observed)],
             ..function.clone()
@@ -252,10 +252,10 @@ fn places(model: &Model, span: Span) -> Elaborated<Vec<Place>> {
 /// Draws the outputs of a model once.
 ///
 /// An output may depend on other outputs and on its own elements, for example on the previous
-/// element of a series. The function fixes the noise of every element. The draw is then repeated
-/// with the outputs of the previous repetition, until the outputs no longer change. Each repetition
-/// completes at least one more element. If no element depends on itself, the number of repetitions
-/// is therefore at most the number of elements.
+/// element of a series. The noise of every element is fixed. The outputs are then computed
+/// repeatedly, each time from the outputs of the previous repetition, until they no longer change.
+/// Each repetition completes at least one more element. If no element depends on itself, the number
+/// of repetitions is therefore at most the number of elements.
 fn outputs(
     model: &Model,
     given: &[Tensor],

@@ -1,4 +1,4 @@
-//! Draws of a parameter of a model from its prior, for `:plot prior M.beta`.
+//! Draws a parameter of a model from its prior, for `:plot prior M.beta`.
 
 use super::commands::misuse;
 use super::evaluate::{Streams, compute_some};
@@ -20,8 +20,8 @@ use std::sync::Arc;
 /// The number of draws.
 const DRAWS: usize = 4000;
 
-/// The smallest number of draws. If memory allows only fewer draws, the command fails, because the
-/// ends of a 90 % interval would be imprecise.
+/// The smallest number of draws. If memory does not allow this number, the command fails, because
+/// the ends of a 90 % interval would be imprecise.
 const FEWEST_DRAWS: usize = 400;
 /// The largest number of reals in all draws together (128 MiB). For a large parameter, the number
 /// of draws is reduced to stay within this limit.
@@ -80,7 +80,7 @@ impl Session {
         Ok(Tensor::stack(&sizes, &draws))
     }
 
-    /// Returns the model at the start of a path, and the known sizes of its dim names.
+    /// Returns the model at the start of a path, and the known sizes of its dimensions.
     fn prior_model(
         &mut self,
         start: &Expr,
@@ -108,7 +108,7 @@ impl Session {
         }
     }
 
-    /// Returns a model, and the sizes of its dim names in the data of a data item.
+    /// Returns a model, and the sizes that its dimensions have for the data of a data item.
     fn bound(
         &self,
         model: ModelId,
@@ -138,7 +138,7 @@ impl Session {
     }
 }
 
-/// Reports a model with a parameter whose size only the data determine.
+/// Reports a model in which only the data determine the size of a parameter.
 fn unsized_model(written: &Expr, model: &str) -> Diagnostic {
     misuse(
         written.span,

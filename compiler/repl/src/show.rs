@@ -1,5 +1,5 @@
-//! Formats values as text. Numbers have at most eight digits, the columns of matrices are aligned,
-//! and long arrays are shortened.
+//! Formats values as text. Numbers have at most eight significant digits, the columns of matrices
+//! are aligned, and long arrays are shortened.
 
 use bnnc_base::dtype::DType;
 use bnnc_graph::tensor::Tensor;
@@ -7,8 +7,8 @@ use bnnc_graph::tensor::Tensor;
 /// The number of significant digits of a printed real.
 const DIGITS: usize = 8;
 
-/// The length of the longest axis whose elements are all printed. Of a longer axis, only the
-/// elements at both ends are printed ([`ENDS`]).
+/// The length of the longest axis that is printed in full. For a longer axis, only elements at both
+/// ends are printed ([`ENDS`]).
 const LONGEST: usize = 16;
 
 /// The numbers of elements that are printed at the start and at the end of a shortened axis.
@@ -76,7 +76,7 @@ pub fn tensor(tensor: &Tensor, dtype: DType) -> String {
     }
 }
 
-/// Returns the positions of an axis that are printed. `None` stands for a gap of omitted positions.
+/// Returns the positions along an axis that are printed. `None` stands for omitted positions.
 fn positions(size: usize) -> Vec<Option<usize>> {
     if size <= LONGEST {
         return (0..size).map(Some).collect();

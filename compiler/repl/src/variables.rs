@@ -14,10 +14,9 @@ pub struct Variable {
     /// The checked variable.
     pub local: LocalId,
     /// The statement that the user entered. If an item is redefined, the session checks and
-    /// evaluates this statement again. `None` for a variable that the session added itself and that
-    /// the user cannot see.
+    /// evaluates this statement again. `None` for a hidden variable that the session added itself.
     pub written: Option<ast::Stmt>,
-    /// The number of the draw that the variable was computed for.
+    /// The draw number with which the variable was computed.
     pub draw: u32,
     /// The value.
     pub held: VariableValue,

@@ -10,8 +10,8 @@ use bnnc_graph::map::Application;
 use bnnc_graph::op::{Batch, Lower, Op, OpCall};
 use bnnc_graph::types::Type;
 
-/// Returns `function` with a new axis 0 of size `dim` on the parameters that are marked in
-/// `mapped`, and on all results. A result that does not depend on a marked parameter is repeated
+/// Returns `function` in which the parameters marked in `mapped` and all results have a new axis 0
+/// of size `dim`. A result that does not depend on a marked parameter is repeated
 /// along the new axis.
 pub fn batch(function: &Function, mapped: &[bool], dim: Dim) -> Function {
     let mut builder = Builder::new(&function.name);
@@ -130,8 +130,8 @@ fn apply_batched(
     }
 }
 
-/// Returns the expansion of an op as a function. The parameters of this function have the given
-/// types.
+/// Returns the expansion of an op as a function. The parameters of this function have the types
+/// `types`.
 pub(crate) fn expansion_of(op: Op, attrs: &[Attr], types: Vec<Type>) -> Function {
     let Lower::Expand(expand) = &op.lower else {
         unreachable!("`{}` is asked for its expansion but has none", op.name);

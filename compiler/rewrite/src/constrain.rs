@@ -51,9 +51,9 @@ fn offset(builder: &mut Builder, x: Value, by: f64) -> Value {
     if by == 0.0 { x } else { builder.shift(x, by) }
 }
 
-/// Transforms reals onto a simplex by the additive log-ratio map. This map is a softmax of `k`
-/// logits; the last logit is zero. The log determinant of this map's Jacobian is the sum of the log
-/// probabilities.
+/// Transforms reals onto a simplex by the additive log-ratio map. This map is the softmax of `k`
+/// logits, of which the last is zero. The log determinant of this map's Jacobian is the sum of the
+/// log probabilities.
 fn simplex(builder: &mut Builder, z: Value) -> (Value, Value) {
     let last = builder.rank(z) - 1;
     let mut dims = builder.ty(z).dims().to_vec();
@@ -65,7 +65,7 @@ fn simplex(builder: &mut Builder, z: Value) -> (Value, Value) {
 }
 
 /// Transforms reals onto ordered vectors. The first element is the first coordinate. Each later
-/// element is its predecessor plus the exponential of the coordinate at the same position.
+/// element is its predecessor plus the exponential of its own coordinate.
 fn ordered(builder: &mut Builder, z: Value) -> (Value, Value) {
     let last = builder.rank(z) - 1;
     let Some(size) = builder.ty(z).dims()[last].fixed().filter(|size| *size > 1) else {
@@ -118,10 +118,10 @@ pub fn free(builder: &mut Builder, support: Support, value: Value) -> Option<Val
     })
 }
 
-/// Transforms a number that an optimiser updates onto the support of a variational parameter.
-/// Half-infinite intervals use the softplus instead of the exponential, because the slope of the
-/// softplus is bounded. A large step of the optimiser therefore adds a bounded amount to the
-/// parameter, instead of multiplying it by a large factor.
+/// Transforms an unconstrained number, which an optimiser updates, to a variational parameter in
+/// its support. Half-infinite intervals use the softplus instead of the exponential, because the
+/// slope of the softplus is bounded. A large step of the optimiser therefore adds a bounded amount
+/// to the parameter, and does not multiply it by a large factor.
 pub fn parameter(builder: &mut Builder, support: Support, rho: Value) -> Option<Value> {
     match support {
         Support::Interval(lo, hi) if lo.is_finite() != hi.is_finite() => {
@@ -161,7 +161,7 @@ fn inverse_softplus(y: f64) -> f64 {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Scale {
     /// The parameter is a value of the site itself. The bijection is [`constrain`]. Draws of the
-    /// site use it too. The values of one family can therefore be the starting values of another
+    /// site use the same bijection. The parameter values of one family can therefore start another
     /// family.
     Site(Support),
     /// The parameter is not the value of a site. The bijection is [`parameter`].

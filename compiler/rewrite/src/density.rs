@@ -24,14 +24,14 @@ use split::{Means, Split};
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// A model, split into functions. The parameters of these functions are found by name: sites by
-/// their paths, inputs and outputs by their names.
+/// A model, split into functions. The parameters of these functions have the paths of sites and the
+/// names of inputs and outputs.
 #[derive(Clone, Debug)]
 pub struct Densities {
     /// The prior of each site, in the order of the model's sites.
     pub priors: Vec<SitePrior>,
-    /// `(sites.., shared..) -> one real[] per site`: the log prior of each site, as a result with the name of
-    /// the site.
+    /// `(sites.., shared..) -> one real[] per site`: the log prior of each site. Each result has the name of
+    /// its site.
     pub log_priors: Function,
     /// `(sites.., shared..) -> real[]`: the sum of the log priors.
     pub log_prior: Function,
@@ -46,19 +46,20 @@ pub struct Densities {
     pub log_likelihood: Function,
     /// `(sites.., shared.., inputs.., outputs..) -> real[]`: the log-likelihood as a function of the sites.
     pub row_log_likelihood: Function,
-    /// Like `row_log_likelihood`, but each running mean is the mean over the rows that are computed together. The operand of each mean is another
-    /// result, `NAME/mean`. `None` if the model does not have running means.
+    /// Like `row_log_likelihood`, but each running mean is replaced by the mean over the rows that are computed together. The value that is
+    /// averaged is an additional result, `NAME/mean`. `None` if the model does not have running means.
     pub training_row: Option<Function>,
-    /// The predictive quantities of every output that a single observation covers as a whole.
+    /// The predictive quantities of each output whose elements all belong to one observation.
     pub predictions: Vec<Prediction>,
-    /// `(arguments.., draw, example, step) -> mean, variance, draw, probabilities` of each output
-    /// that one observation covers. The results have the same names as in [`Prediction::function`].
-    /// A result is absent if the distribution of the output does not define it. If the model has
-    /// several outputs, each output has another result `log_likelihood`, computed from
-    /// `(arguments.., outputs..)`.
+    /// `(arguments.., draw, example, step) -> mean, variance, draw, probabilities`, for each output
+    /// whose elements all belong to one observation. The results have the same names as in
+    /// [`Prediction::function`]. A result is absent if the distribution of the output does not
+    /// define it. If the model has several outputs, each output also has a result `log_likelihood`,
+    /// which is computed from `(arguments.., outputs..)`.
     pub predictive: Function,
     /// `(the sites and shared inputs that are needed..) -> one result per name`: the named
-    /// quantities of the model that are real and do not depend on the example.
+    /// quantities of the model. Only real quantities that do not depend on the example are
+    /// included.
     pub derived: Function,
 }
 
@@ -67,10 +68,10 @@ pub struct Densities {
 pub struct Prediction {
     /// The output.
     pub output: Arc<str>,
-    /// Returns the `mean`, `draw` or `probabilities` of the output. The parameters are the needed
-    /// parameters among `(sites.., shared.., inputs.., outputs.., draw, example, step)`. If the
-    /// model has several outputs, the names of the results begin with the output (`NAME.mean`), and
-    /// `NAME.log_likelihood` is another result.
+    /// Returns the `mean`, `draw` or `probabilities` of the output. The parameters are those of
+    /// `(sites.., shared.., inputs.., outputs.., draw, example, step)` on which the output depends.
+    /// If the model has several outputs, the names of the results begin with the output
+    /// (`NAME.mean`), and `NAME.log_likelihood` is another result.
     pub function: Function,
 }
 
@@ -115,8 +116,8 @@ pub struct SitePrior {
     /// `(the sites and shared inputs that are needed..) -> one result per parameter of the distribution`,
     /// in order.
     pub arguments: Function,
-    /// A site that the parameters of the prior depend on. `None` if the parameters do not depend on
-    /// a site.
+    /// A site on which the parameters of the prior depend. `None` if the parameters do not depend
+    /// on a site.
     pub depends_on: Option<Arc<str>>,
     /// The members of a group, each with its own prior. The list is empty for the prior of a single
     /// site.
@@ -124,8 +125,9 @@ pub struct SitePrior {
 }
 
 /// Splits `model` into functions. Returns a diagnostic if a prior depends on an example, the model
-/// has local sites, the model does not contain an observation, the density of a point is needed, or
-/// random quantities inside loops cannot be separated.
+/// has local sites, the model does not observe anything, or the model uses a distribution that puts
+/// all probability at one point. Random quantities inside a loop that cannot be moved out of it are
+/// reported as a bug.
 pub fn density(model: &Model) -> Result<Densities, Refusal> {
     check(model)?;
     let mut densities = Split::new(model, Means::Stored).densities(model);
@@ -200,7 +202,7 @@ fn check(model: &Model) -> Result<(), Refusal> {
     Ok(diagnostics::unless(faults, ())?)
 }
 
-/// Returns whether the functions among a node's attributes are free of random quantities.
+/// Returns whether the functions in a node's attributes do not contain random quantities.
 /// Observations in the function of a `map` are allowed.
 fn is_factored(function: &Function, value: Value) -> bool {
     let is_map = function.applies(value, &[&ops::map::MAP]);
@@ -228,7 +230,7 @@ fn contains(function: &Function, op: &'static OpDef) -> bool {
     function.nodes.ids().any(|value| function.applies(value, &[op]))
 }
 
-/// Returns the names of the parameters that a result depends on.
+/// Returns the names of the parameters on which a result depends.
 pub fn dependences(function: &Function, result: &str) -> Vec<Arc<str>> {
     let Some(value) = function.result(result) else {
         return Vec::new();
@@ -246,7 +248,7 @@ pub fn coordinates(builder: &mut Builder) -> [Value; 3] {
     PortName::COORDINATES.map(|port| builder.param(port.text(), int.clone()))
 }
 
-/// Returns `function` with `prefix` in front of the names of its noise streams.
+/// Adds `prefix` at the front of the names of all noise streams in `function`.
 pub fn prefix_noise(function: &Function, prefix: &str) -> Function {
     let mut function = function.clone();
     for value in function.nodes.ids() {

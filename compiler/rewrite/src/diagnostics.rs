@@ -77,7 +77,7 @@ pub static UNKNOWN_KL: Code = Code {
               Declare how fast the density of the distribution falls:\n\n    tails = exponential(1 / scale, 1)",
 };
 
-/// Reports a family without a differentiable sampler.
+/// Reports a family that does not have a differentiable sampler.
 pub static NO_SAMPLER: Code = Code {
     id: "E0303",
     title: "family without a sampler",
@@ -85,7 +85,7 @@ pub static NO_SAMPLER: Code = Code {
 a differentiable function of its parameters and of standard noise.",
 };
 
-/// Reports a gradient through an op without a derivative.
+/// Reports a gradient that passes through an op without a derivative.
 pub static NO_DERIVATIVE: Code = Code {
     id: "E0305",
     title: "no derivative",
@@ -133,7 +133,7 @@ pub static UNKNOWN_LAYER: Code = Code {
               Right: `local = [hidden]`, `local = [hidden.w, hidden.b]`.",
 };
 
-/// Reports dropout without a layer input to drop.
+/// Reports dropout in a model that does not have a layer input to drop.
 pub static NOTHING_TO_DROP: Code = Code {
     id: "E0322",
     title: "nothing to mask",
@@ -145,7 +145,7 @@ pub static NOTHING_TO_DROP: Code = Code {
               Right: `dropout(Linear, data) { layers = [out] }`, which masks the data.",
 };
 
-/// Reports a layer without the form that the requested gradient estimator needs.
+/// Reports a layer that does not have the form required by the gradient estimator that the user requested.
 pub static LAYER_FORM: Code = Code {
     id: "E0321",
     title: "a gradient estimator that is not possible for a layer",
@@ -207,7 +207,7 @@ pub static NO_WEIGHTS: Code = Code {
               Right: `over = [out]`, or `over = last_layer`.",
 };
 
-/// Returns the options of an inference block that diagnostics with this code refer to. The caller
+/// Returns the options of an inference block to which diagnostics with this code refer. The caller
 /// knows the spans of these options.
 pub fn options_of(code: &'static Code) -> &'static [OptionName] {
     const NONCENTRE: &[OptionName] = &[ChainOptions::noncentre()];
@@ -285,7 +285,8 @@ pub fn unless<T>(diagnostics: Vec<Diagnostic>, value: T) -> Result<T, Vec<Diagno
     }
 }
 
-/// Creates an error in the program. The caller adds the span, because this crate does not know it.
+/// Creates the diagnostic for an error in the program. The caller adds the span, because this crate does not
+/// know it.
 pub fn error(code: &'static Code, message: impl Into<String>) -> Diagnostic {
     Diagnostic {
         code,

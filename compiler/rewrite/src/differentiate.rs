@@ -17,7 +17,7 @@ use bnnc_graph::types::Type;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Returns the gradients of `output`, a real scalar, with respect to each value in `wrt`. If
+/// Returns the gradient of the real scalar `output` with respect to each value in `wrt`. If
 /// `output` does not depend on a value, the gradient for this value is zero. Fails on ops without a
 /// derivative.
 pub fn differentiate(builder: &mut Builder, output: Value, wrt: &[Value]) -> Result<Vec<Value>, Fault> {
@@ -29,14 +29,14 @@ pub fn differentiate(builder: &mut Builder, output: Value, wrt: &[Value]) -> Res
     pull_back(builder, &[(output, one)], wrt)
 }
 
-/// A cotangent and the elements that it applies to. At the other elements, a `select` took its
-/// other branch, so the cotangent is zero there. Where a branch was not taken, its slope may be
-/// infinite or undefined, such as the slope of `log(x)` in `if x > 0 { log(x) }` at zero. The
-/// product of this slope and the zero cotangent must be zero. See Note \[Branches\].
+/// A cotangent and the elements to which it applies. For the other elements, a `select` took its
+/// other branch, so the cotangent is zero. The slope of a branch may be infinite or undefined where
+/// the branch was not taken. An example is the slope of `log(x)` at zero in `if x > 0 { log(x) }`.
+/// The product of this slope and the zero cotangent must be zero. See Note \[Branches\].
 #[derive(Clone, Copy)]
 struct Cotangent {
     value: Value,
-    /// The elements that the cotangent applies to, as a Boolean array of its shape. `None` means
+    /// The elements to which the cotangent applies, as a Boolean array of its shape. `None` means
     /// all elements.
     taken: Option<Value>,
 }
@@ -172,8 +172,8 @@ fn pull_back_node(
     }
 }
 
-/// Splits the cotangents of a `select`: each branch gets the cotangents of the elements that take
-/// this branch.
+/// Splits the cotangents of a `select`: each branch receives the cotangents of those elements for
+/// which it was taken.
 fn branches(
     builder: &mut Builder,
     condition: Value,
@@ -192,8 +192,8 @@ fn branches(
         .collect()
 }
 
-/// Returns the cotangents of the operands of an elementwise op. If the cotangent of the result does
-/// not apply to an element, the cotangents of the operands are zero there.
+/// Returns the cotangents of the operands of an elementwise op. They are zero at the elements to
+/// which the cotangent of the result does not apply.
 fn elementwise(
     builder: &mut Builder,
     flows: Vec<Option<Value>>,
@@ -223,8 +223,8 @@ fn elementwise(
     flows.into_iter().map(|flow| flow.map(&mut of)).collect()
 }
 
-/// Returns the cotangents of the operands of an op whose operands and result differ in shape. Its
-/// cotangent applies to the elements where it is not zero.
+/// Returns the cotangents of operands whose shapes differ from the shape of the op's result. The
+/// cotangent of the result is taken to apply to the elements at which it is not zero.
 fn reshaped(
     builder: &mut Builder,
     flows: Vec<Option<Value>>,
@@ -283,7 +283,8 @@ fn unknown(what: &str, name: &str) -> Fault {
     Fault::Bug(format!("no {what} `{name}` to differentiate"))
 }
 
-/// Returns `(params.., a cotangent of the only result) -> a cotangent per parameter`. The cotangents of integer parameters are zero.
+/// Returns `(params.., a cotangent of the only result) -> one cotangent per parameter`. The cotangents of integer parameters are
+/// zero.
 pub fn pull_back_of(function: &Function) -> Result<Function, Fault> {
     pull_back_function_of(function, false)
 }
@@ -313,7 +314,7 @@ fn pull_back_function_of(function: &Function, in_branch: bool) -> Result<Functio
 // Note [Branches]. In `select c, f(x), g(x)`, the cotangent of `f(x)` is `select c, dy, 0`, and the
 // derivative rule of `f` multiplies this cotangent by the slope of `f`. Where `c` is false, the
 // slope may be infinite or NaN. The product `0 * inf` would then make every operand of `f` NaN. A
-// cotangent therefore keeps the condition of its branch. The cotangents of an elementwise op's
-// operands are masked again by this condition. After an op that changes shapes, the condition is
-// that the cotangent is not zero. The mask is applied in the same kernel as the product, at the
-// cost of one instruction.
+// cotangent therefore keeps the condition of its branch. This condition masks the cotangents of the
+// operands of each elementwise op again. For an op that changes shapes, the mask instead selects
+// the elements at which the cotangent is not zero. The mask is applied in the same kernel as the
+// product, at the cost of one instruction.

@@ -1,13 +1,13 @@
 //! Replaces the sites that share a joint family by one site, so that later passes treat groups like
 //! sites.
 //!
-//! The site of a group is a vector of reals. This vector consists of the free coordinates of the
-//! group's members, one member after another, each in row-major order. A bijection transforms the
-//! coordinates of a constrained member onto its support. The prior of the group is the density of
-//! these coordinates: the product of the members' priors and of the Jacobian determinants of the
-//! bijections. The density computes the parameters of each member's prior from the values of the
-//! members. The prior of one member may therefore depend on another member. For example, a scale
-//! and the weights that it scales may share a family.
+//! The site of a group is a vector of reals. This vector holds the unconstrained coordinates of all
+//! members, one member after another. The elements of a member are in row-major order. A bijection
+//! transforms the coordinates of a constrained member onto its support. The prior of the group is
+//! the density of these coordinates: the product of all priors of the members and all Jacobian
+//! determinants of the bijections. Inside this density, the parameters of a member's prior may be
+//! computed from the values of other members. For example, a scale and the weights that it scales
+//! may share a family.
 
 use crate::constrain::constrain;
 use crate::density::{Densities, Prediction, SitePrior};
@@ -29,8 +29,8 @@ impl StageFunctions for (Densities, Model) {
     }
 }
 
-/// Returns the densities of `model` and the model itself, with one site in place of each group of
-/// `posterior`. The function of the model is not changed, because no later pass reads it.
+/// Returns `densities` and `model` with one site in place of each group in `posterior`. The
+/// function of the model is not changed, because no later pass reads it.
 pub fn group(densities: Densities, model: Model, posterior: &ApproximatePosterior) -> (Densities, Model) {
     let groups: Vec<&SitePosterior> = posterior
         .sites
@@ -67,9 +67,8 @@ pub fn group(densities: Densities, model: Model, posterior: &ApproximatePosterio
     (grouped, Model { sites, ..model })
 }
 
-/// Computes the values of the sites of an approximation from a value of the family. Also returns
-/// the log determinant of the Jacobian of the bijections, or `None` if the sites do not need a
-/// bijection.
+/// Computes the values of the sites in an approximation from one value of its family. Also returns
+/// the log determinant of the bijections' Jacobian, or `None` if the sites do not need a bijection.
 pub fn members(
     builder: &mut Builder,
     posterior: &SitePosterior,
@@ -126,8 +125,8 @@ fn bind(builder: &mut Builder, scope: &mut Scope, group: &SitePosterior, value: 
     log_jacobian
 }
 
-/// Rewrites a function of sites as a function of groups. Each group replaces its members. The
-/// members are found by name.
+/// Rewrites a function of sites as a function of groups. Each group replaces its members, which are
+/// identified by name.
 fn of_groups(function: &Function, groups: &[&SitePosterior]) -> Function {
     let mut builder = Builder::new(&function.name);
     let mut scope = Scope::default();
@@ -226,7 +225,7 @@ fn parameter(group: &SitePosterior, name: &str) -> String {
     format!("{}/{name}", group.site)
 }
 
-/// Returns the function `(needed..) -> needed..`, which returns its parameters unchanged.
+/// Returns a function that has the parameters `needed` and returns them unchanged.
 fn as_they_are(group: &SitePosterior, needed: &[(Arc<str>, Type)]) -> Function {
     let mut builder = Builder::new("arguments");
     let results = needed
@@ -236,7 +235,7 @@ fn as_they_are(group: &SitePosterior, needed: &[(Arc<str>, Type)]) -> Function {
     builder.finish(results)
 }
 
-/// Returns the product of the members' priors in a group.
+/// Returns the product of all priors in a group.
 fn product(
     group: &SitePosterior,
     own: &[&SitePrior],

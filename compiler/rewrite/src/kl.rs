@@ -3,8 +3,8 @@
 //! The choices, in order of preference:
 //!
 //! - a closed form ([`closed`]);
-//! - draws of noise ([`estimate`], with stop-gradient signs in place of absolute values), if the divergence separates: it
-//!   then depends on the draws only through means of functions of the noise;
+//! - draws of noise ([`estimate`], with stop-gradient signs in place of absolute values), if the divergence separates, so
+//!   that the draws enter only as means of functions of the noise;
 //! - a Taylor series, if requested ([`taylor`]);
 //! - the plain mean over draws.
 //!
@@ -31,20 +31,20 @@ use bnnc_graph::model::{Site, SitePosterior};
 pub struct KlOptions {
     /// The estimators that may be used.
     pub estimator: Estimator,
-    /// How the means of noise in factorised (separated) divergences are computed.
+    /// How bnnc computes the means of noise that occur in factorised (separated) divergences.
     pub statistics: Statistics,
-    /// The order of the Taylor series that is used for divergences that do not factorise. The value
+    /// The order of the Taylor series for divergences that do not factorise. The value
     /// 0 disables the series.
     pub taylor: usize,
 }
 
-/// How a KL divergence is computed: in closed form or by draws.
+/// Whether a KL divergence is computed in closed form or from draws.
 #[derive(Clone, Debug)]
 pub enum NeedsDraws {
-    /// In closed form. The divergence has a closed form. Draws may still be needed for the sites
-    /// that the prior depends on.
+    /// The divergence has a closed form. If the prior depends on other sites, these may still have
+    /// to be drawn.
     Closed(closed::Closed),
-    /// The divergence is estimated from draws of the site, for this reason. The reason is `None` if
+    /// The divergence is estimated from draws of the site. The value is the reason, or `None` if
     /// the user's options request draws.
     Draws(Option<NoClosedForm>),
     /// The approximation is a single point. The divergence is minus the log prior at this point.
@@ -56,7 +56,7 @@ pub enum NeedsDraws {
 pub enum KlChoice {
     /// The divergence is computed in closed form.
     Exact(String),
-    /// The divergence is computed from means of noise alone.
+    /// The divergence is computed from nothing but parameters and means of noise.
     Separated(Separation),
     /// The log prior is replaced by a polynomial. The divergence is then computed from means of
     /// noise.
@@ -77,7 +77,7 @@ pub struct Separation {
     pub detached: bool,
     /// The reason why a closed form does not exist.
     pub because: String,
-    /// True if each mean of noise is drawn directly from its own distribution.
+    /// True if each mean of noise is drawn as one number from the distribution of the mean.
     pub by_law: bool,
 }
 
@@ -103,7 +103,7 @@ pub struct TaylorApproximation {
     pub centre: f64,
     /// The radius of convergence of the series.
     pub radius: f64,
-    /// The factorised form of the divergence with this polynomial.
+    /// The factorised form that the divergence takes with this polynomial.
     pub separation: Separation,
 }
 
@@ -143,7 +143,7 @@ impl Separation {
     }
 }
 
-/// The position of a family's draws relative to the support of the site.
+/// Whether the draws of a family already lie in the support of the site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Placement {
     /// The draws lie in the support.
@@ -157,7 +157,7 @@ pub fn is_point(posterior: &SitePosterior) -> bool {
     posterior.family.measure == MeasureKind::Point
 }
 
-/// Returns the position of the draws of `posterior` relative to the support of `site`. Returns a
+/// Returns whether the draws of `posterior` already lie in the support of `site`. Returns a
 /// diagnostic if the draws cannot be transformed onto this support.
 pub fn placement(site: &Site, posterior: &SitePosterior) -> Result<Placement, Fault> {
     let family = &posterior.family;

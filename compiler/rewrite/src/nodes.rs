@@ -1,5 +1,5 @@
-//! Helpers that read the nodes of a function under construction, and helpers that copy the
-//! parameters of functions.
+//! Helpers that read the nodes of a function under construction or copy the parameters of a
+//! function.
 
 use crate::rule::PendingNode;
 use bnnc_base::dtype::DType;
@@ -159,8 +159,8 @@ pub fn param_name(function: &Function, param: Value) -> &str {
     function.param_name(param).map_or("", |name| name)
 }
 
-/// Returns the copy of the parameter `name` of `function`. `params` are the copies of all its
-/// parameters. If `function` does not have such a parameter, adds a new parameter.
+/// Returns the copy of the parameter `name`. `params` are the copies of all parameters of
+/// `function`. If `function` does not have such a parameter, adds a new parameter.
 pub fn param_or_new(
     builder: &mut Builder,
     (function, params): (&Function, &[Value]),
@@ -217,7 +217,7 @@ impl Scope {
         self.values.extend(named);
     }
 
-    /// Returns the value that a name is bound to.
+    /// Returns the value to which a name is bound.
     pub fn get(&self, name: &str) -> Value {
         match self.values.get(name) {
             Some(value) => *value,
@@ -225,7 +225,7 @@ impl Scope {
         }
     }
 
-    /// Returns the values of the parameters of `function`. The parameters are found by name.
+    /// Returns the values of the parameters of `function`. Each value is found by the name of its parameter.
     pub fn arguments(&self, function: &Function) -> Vec<Value> {
         function
             .params
@@ -262,8 +262,8 @@ pub fn operand(builder: &Builder, value: Value, op: &'static OpDef) -> Option<Va
     application(builder, value, op).and_then(|(args, _)| args.first().copied())
 }
 
-/// Returns the number that all elements of a constant, or of a broadcast constant, have in common.
-/// Returns `None` for other values.
+/// If a value is a constant or a broadcast constant, and all its elements are equal, returns this
+/// number. Otherwise returns `None`.
 pub fn constant_of(builder: &Builder, value: Value) -> Option<f64> {
     if let Some(source) = operand(builder, value, &ops::broadcast::BROADCAST) {
         return constant_of(builder, source);

@@ -1,5 +1,5 @@
-//! Passes: the steps of a compilation. Each pass has a specification of its input and a
-//! specification of its output.
+//! Passes: the steps of a compilation. A specification describes the input of each pass, and
+//! another its output.
 
 use crate::rule::Firing;
 use bnnc_base::diagnostic::Diagnostic;
@@ -24,7 +24,7 @@ pub struct Pass {
 }
 
 impl Pass {
-    /// Creates a pass of a method, from densities to densities. Later passes rely on this pass.
+    /// Creates a pass of a method on which later passes rely. Its input and output are densities.
     pub const fn required(name: &'static str) -> Pass {
         Pass {
             name,
@@ -35,7 +35,7 @@ impl Pass {
         }
     }
 
-    /// Creates a pass of a method, from densities to densities. The user can disable this pass.
+    /// Creates a pass of a method that the user can disable. Its input and output are densities.
     pub const fn optional(name: &'static str) -> Pass {
         Pass {
             required: false,
@@ -67,7 +67,7 @@ pub struct PassContext {
     pub timings: Vec<Timing>,
     /// Warnings for the user.
     pub warnings: Vec<Diagnostic>,
-    /// The name of the pass whose resulting functions are kept.
+    /// The name of the pass whose results are kept in `kept`.
     pub watched: Option<&'static str>,
     /// The functions that the watched pass returned, in order.
     pub kept: Vec<Function>,

@@ -62,8 +62,8 @@ pub fn run(
 /// verification, verifies the functions of the pass. If the pass is watched, keeps these functions.
 ///
 /// # Errors
-/// Returns the errors of `run`. Also returns an error if the verification fails, because the pass
-/// then has a bug.
+/// Returns the errors of `run`. It also returns an error if the verification fails, because the
+/// pass then has a bug.
 pub fn step<T: StageFunctions, E: From<Fault>>(
     pass: &'static Pass,
     context: &mut PassContext,

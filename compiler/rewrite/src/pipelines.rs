@@ -14,7 +14,7 @@ pub static EXPAND_MAPS: Pass = Pass {
     ..Pass::required("expand-maps")
 };
 
-/// Expands every `expect`: adds an axis for the draws, and takes the mean along this axis.
+/// Replaces every `expect` by a mean along a new axis of draws.
 pub static EXPAND_EXPECTATIONS: Pass = Pass {
     run: PassRun::Function(|function, _| Ok(unroll::expand_expectations(function))),
     ..Pass::required("expand-expectations")
@@ -158,8 +158,8 @@ pub static ALL: &[&Pass] = &[
     &SITES,
 ];
 
-/// Returns the names that `--without` accepts: the names of all rules, and the names of the passes
-/// that no later pass relies on.
+/// Returns the names that `--without` accepts: the names of all rules, and of all passes on which
+/// no later pass relies.
 pub fn switchable() -> impl Iterator<Item = &'static str> {
     let passes = ALL.iter().filter(|pass| !pass.required).map(|pass| pass.name);
     passes.chain(rules::ALL.iter().map(|rule| rule.name))

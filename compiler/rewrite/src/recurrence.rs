@@ -14,7 +14,7 @@ use bnnc_graph::function::{Function, Value};
 use bnnc_graph::ops;
 use std::sync::Arc;
 
-/// A scan that is being differentiated.
+/// The scan that is differentiated.
 struct Scan<'a> {
     function: &'a Arc<Function>,
     init: Value,
@@ -68,8 +68,7 @@ impl Scan<'_> {
         builder.concat(&[init, earlier], 0)
     }
 
-    /// For each position, returns the cotangent that flows back through the position to the carry
-    /// before it.
+    /// Returns, for each position, the cotangent that flows back through it to the carry before it.
     fn cotangents_of_inputs(
         &self,
         builder: &mut Builder,
@@ -94,7 +93,7 @@ impl Scan<'_> {
 
     /// Returns the function
     /// `(cotangent from later positions, cotangent here, carry before, x.., captured..) -> cotangent of the carry before`.
-    /// It goes one position back.
+    /// It moves back by one position.
     fn step_back(&self, outer: &Builder) -> Result<Arc<Function>, Fault> {
         let mut builder = Builder::new(&self.function.name);
         let carry = outer.ty(self.init).clone();

@@ -30,14 +30,14 @@ pub struct PendingNode<'a> {
 pub struct Rule {
     /// The name, for example `log-of-exp`.
     pub name: &'static str,
-    /// The cases of the rule. They are tried in this order. No case may make a function more
+    /// The cases of the rule. They are tried in this order. A case must never make a function more
     /// expensive.
     pub cases: fn() -> Vec<Case>,
     /// Example functions that make the rule fire, for the tests.
     pub examples: fn() -> Vec<Function>,
 }
 
-/// A pattern and its replacement.
+/// A pattern and the replacement for it.
 #[derive(Clone, Debug)]
 pub struct Case {
     root: Root,
@@ -67,14 +67,14 @@ pub fn equal(pattern: Term, result: Term) -> Case {
     Case::new(pattern, Replacement::Term(result))
 }
 
-/// Creates a case that replaces a term by the value that a function builds. `reason` explains why a
-/// term cannot be the replacement.
+/// Creates a case that replaces a term by the value that a function builds. `reason` explains why
+/// the replacement cannot be written as a term.
 pub fn computed(pattern: Term, compute: Compute, reason: &'static str) -> Case {
     Case::new(pattern, Replacement::Computed(compute, reason))
 }
 
 /// Creates a case that replaces a call of any elementwise op by the value that a function builds.
-/// `reason` explains why a term cannot be the replacement.
+/// `reason` explains why the replacement cannot be written as a term.
 pub fn elementwise(compute: Compute, reason: &'static str) -> Case {
     Case {
         root: Root::Elementwise,
@@ -187,9 +187,9 @@ const ROUNDS: usize = 12;
 
 /// Applies rules until no rule fires, and removes unused nodes. Records each firing in `trace`.
 ///
-/// Note \[Termination\]. If the replacement of a case is a term, the case makes a function smaller
-/// in the measure of `tests/termination.rs`. This holds for every binding of the variables. Such
-/// cases alone therefore always terminate. For rules that compute their replacements, only the
+/// Note \[Termination\]. A case whose replacement is a term makes a function smaller in the measure
+/// of `tests/termination.rs`, whatever values its variables have. Such cases alone therefore always
+/// terminate. For rules that compute their replacements, only the
 /// limit on rounds guarantees termination.
 ///
 /// # Errors

@@ -23,10 +23,11 @@ pub enum Term {
     Constant(usize),
     /// A constant with this number in all elements.
     Number(f64),
-    /// The number of elements along some axes of an operand of the replaced call; used only in
-    /// replacements. The case does not apply if the number is zero or unknown.
+    /// The number of elements along some axes of an operand. The operand belongs to the replaced
+    /// call, so this term occurs only in replacements. The case does not apply if the number is
+    /// zero or unknown.
     Size(usize, Axes),
-    /// An application of an op. If a pattern does not have attributes, it matches any attributes.
+    /// An application of an op. A pattern without attributes matches any attributes.
     Apply(Op, Vec<Term>, Vec<AttrTerm>),
 }
 
@@ -39,7 +40,7 @@ pub enum AttrTerm {
     Shape,
     /// A list of axes.
     Axes(Axes),
-    /// The letters of a contraction: of both operands, and of the result.
+    /// The letters of a contraction: those of each operand and of the result.
     Labels([Axes; 3]),
 }
 
@@ -59,7 +60,7 @@ pub fn on<const N: usize>(op: &'static OpDef, args: [Term; N]) -> Term {
     Term::Apply(Op(op), args.into(), Vec::new())
 }
 
-/// The number of elements along some axes of an operand of the replaced call.
+/// The number of elements along some axes of an operand. The operand belongs to the replaced call.
 pub fn size(operand: usize, axes: Axes) -> Term {
     Term::Size(operand, axes)
 }
@@ -114,7 +115,7 @@ functions! {
     transpose(x: Term, axes: impl Into<Axes>) = &ops::transpose::TRANSPOSE, [x], [AttrTerm::Axes(axes.into())];
     /// The elements of `x`, reshaped to the given sizes.
     reshape(x: Term, sizes: &[usize]) = &ops::reshape::RESHAPE, [x], [Attr::Shape(Shape::fixed(sizes))];
-    /// The elements of `x` in another shape. In a pattern, the result may have any shape. In a
+    /// The array `x` in another shape. In a pattern, the result may have any shape. In a
     /// replacement, the result has the shape of the replaced call.
     reshaped(x: Term) = &ops::reshape::RESHAPE, [x], [AttrTerm::Shape];
     /// A sum along axes.

@@ -14,7 +14,7 @@ pub fn expand_maps(function: &Function) -> Function {
     expand(function, &[&ops::map::MAP])
 }
 
-/// Expands every `expect`: the draws become an axis, and the result is the mean along this axis.
+/// Expands every `expect` to a mean along a new axis of draws.
 pub fn expand_expectations(function: &Function) -> Function {
     expand(function, &[&ops::expect::EXPECT])
 }
@@ -45,7 +45,7 @@ pub fn unrolled(op: &'static OpDef, types: &[Type], attrs: &[Attr]) -> Function 
     expand(&carried_out(op, types, &attrs), &loops)
 }
 
-/// Returns the computation of a `map` or an `expect` as a function of its operands.
+/// Returns a function that computes a `map` or an `expect` from its operands.
 pub fn carried_out(op: &'static OpDef, types: &[Type], attrs: &[Attr]) -> Function {
     let mut builder = Builder::new(op.name);
     let mut args = nodes::numbered_params(&mut builder, types);

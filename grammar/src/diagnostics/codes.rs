@@ -145,7 +145,7 @@ Right:
 ",
 };
 
-/// A token that does not fit the grammar at its place.
+/// A token that the grammar does not allow at its place.
 pub static UNEXPECTED: Code = Code {
     id: "E0108",
     title: "an unexpected word or symbol",
@@ -201,7 +201,7 @@ Right:
 ",
 };
 
-/// An expression that is nested too deeply for people and for the stack.
+/// An expression that is nested too deeply for readers and for the stack.
 pub static TOO_DEEP: Code = Code {
     id: "E0111",
     title: "nested too deeply",

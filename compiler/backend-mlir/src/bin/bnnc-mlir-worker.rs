@@ -1,5 +1,5 @@
-//! A separate executable that contains only the worker process. Tests use this executable, and so
-//! do builds of `bnnc` without a worker.
+//! A separate executable that contains only the worker process. It is used by tests, and by builds
+//! of `bnnc` without a worker.
 
 fn main() -> std::process::ExitCode {
     // As for `bnnc`, the first argument is the subcommand.

@@ -24,8 +24,8 @@ impl Backend for Cuda {
         self.0.is_available()
     }
 
-    /// Products run on tensor libraries of the device. In these libraries, operands have one axis
-    /// per side.
+    /// Products are computed by tensor libraries of the device, which support one axis per side of
+    /// an operand.
     fn reads_views(&self) -> bool {
         false
     }
@@ -44,7 +44,7 @@ impl Backend for Cuda {
     }
 }
 
-/// Returns the properties of a kernel that a runtime needs in addition to the images.
+/// Returns those properties of a kernel that a runtime needs in addition to the images.
 fn kernel(kernel: &Kernel) -> ObjectKernel {
     ObjectKernel {
         symbol: String::new(),

@@ -1,6 +1,6 @@
-//! The GPUs that code can be compiled for.
+//! The GPUs for which code can be compiled.
 
-/// A GPU that the option `--gpu` accepts.
+/// A GPU that can be chosen with the option `--gpu`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Chip {
     /// The name of the GPU, such as `sm_80`.
@@ -32,8 +32,8 @@ impl Chip {
     }
 }
 
-/// The default GPU. Code for this GPU runs on all GPUs of its architecture and of later
-/// architectures: on the GPUs from 2020 on.
+/// The default GPU. Code for this GPU runs on all GPUs of its architecture and of later ones, which
+/// are the GPUs from 2020 on.
 pub const DEFAULT: Chip = ALL[0];
 
 /// Returns the GPU with this name.

@@ -1,5 +1,6 @@
-//! Gamma variates and their derivative as device functions. The number of iterations of the loops
-//! in these functions depends on the data. The functions compute in 64 bits for either precision.
+//! Gamma variates and their derivative as device functions. The loops in these functions have a
+//! number of iterations that depends on the data. The functions compute in 64 bits for both
+//! precisions.
 
 use crate::approximation::{Approximation, inline, with_number};
 use crate::scalar::resized;
@@ -94,7 +95,7 @@ pub(crate) fn variate(text: &mut Text, precision: Precision) {
     end(text, results[2], Some(smallest), real);
 }
 
-/// Computes the key of the random numbers for one attempt of the rejection sampler; see `bnnc_math::philox::attempt`.
+/// Computes the key for the random numbers in one attempt of the rejection sampler; see `bnnc_math::philox::attempt`.
 fn attempt_key(text: &mut Text, key: Value, number: Value) -> Value {
     let step = with_number(text, "arith.muli", number, 0x9E37_79B9_7F4A_7C15_u64 as i64);
     let mut mixed = text.alike("arith.addi", &[key, step]);

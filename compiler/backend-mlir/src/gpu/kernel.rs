@@ -16,15 +16,15 @@ use bnnc_loops::ir::{Kernel, LoopSize};
 use std::collections::BTreeSet;
 use walk::Walk;
 
-/// The number of bytes of shared memory per function. The memory holds one number for each thread
-/// of a block, until the numbers are combined.
+/// The number of bytes of shared memory per function. It holds one number for each thread of a
+/// block, until these are combined.
 const SHARED: u32 = 8 * THREADS as u32;
 
-/// The number of bytes that are reserved for the partial result of a block. This number is enough
-/// for every type of result.
+/// The number of bytes that are reserved for the partial result of a block. They are enough for
+/// every type of result.
 const PIECE: i64 = 8;
 
-/// Returns the number of bytes of scratch memory that blocks need to store their partial results.
+/// Returns how many bytes of scratch memory are needed for the partial results of blocks.
 pub(super) fn scratch_bytes(kernel: &Kernel, part: &KernelPart) -> i64 {
     match (part.team, mapping::points(kernel, part, true)) {
         (Team::Blocks, Some(points)) => part.outputs.len() as i64 * points * PIECES * PIECE,
@@ -32,7 +32,7 @@ pub(super) fn scratch_bytes(kernel: &Kernel, part: &KernelPart) -> i64 {
     }
 }
 
-/// The task of a function in the computation of a part.
+/// The task of a function in computing a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     /// The function computes the part completely.
@@ -57,8 +57,8 @@ pub(super) struct Function<'a> {
 
 impl Function<'_> {
     /// Emits the function for the part, or two functions if several blocks share a kept point.
-    /// Returns the entries to launch. If reductions of the part are combined in memory, the first
-    /// entries write the initial values of these reductions.
+    /// Returns the entries to launch. If reductions are combined in memory, the first entries write
+    /// their initial values.
     pub fn emit(&self, (text, needs): (&mut Text, &mut Needs), symbol: String) -> Vec<KernelEntry> {
         let stages: &[(Stage, String)] = &match self.part.team {
             Team::Blocks => vec![
@@ -191,8 +191,8 @@ impl Function<'_> {
         }
     }
 
-    /// Returns the axes that the part keeps, or the axes that it does not keep. Axes of length 1
-    /// are left out, because their index is 0.
+    /// Returns the axes that the part keeps if `kept` is true, and the other axes otherwise. Axes
+    /// of length 1 are left out, because their index is 0.
     fn axes(&self, kept: bool) -> Vec<usize> {
         let dims = self.kernel.dims.iter().enumerate();
         dims.filter(|(axis, dim)| **dim != LoopSize::Fixed(1) && self.part.kept[*axis] == kept)
@@ -288,8 +288,8 @@ impl Function<'_> {
         }
     }
 
-    /// Emits a barrier between two outputs, because both use the same shared memory. After the
-    /// barrier, the first thread has read the result of the first output.
+    /// Emits a barrier between two outputs, which use the same shared memory. It ensures that the
+    /// first thread has read the result of the first output.
     fn wait_between(&self, emitter: &mut Emitter<'_>, order: usize) {
         if order + 1 < self.part.outputs.len() {
             emitter.text.line("nvvm.barrier0");
@@ -315,7 +315,7 @@ impl Function<'_> {
         total
     }
 
-    /// Sets the indices along the axes `axes` to the indices of the point with the number `flat`.
+    /// Sets the indices along `axes` to those of the point with the number `flat`.
     fn go_to(&self, emitter: &mut Emitter<'_>, flat: Value, axes: &[usize]) {
         let fixed = axes.iter().map(|axis| match self.kernel.dims[*axis] {
             LoopSize::Fixed(size) => Some(size),
@@ -346,7 +346,7 @@ impl Function<'_> {
         }
     }
 
-    /// Returns whether the reduction of an output stays in a register until it is complete.
+    /// Returns whether the reduction for an output stays in a register until it is complete.
     fn in_register(&self, output: usize) -> bool {
         let described = &self.kernel.outputs[output];
         let reduces = described.combine.is_some() && described.access.dynamic.is_empty();

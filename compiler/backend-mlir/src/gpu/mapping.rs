@@ -1,8 +1,8 @@
 //! Distributes the points of a kernel's domain among threads, by fixed rules.
 //!
-//! Note \[Parts\]. If the address of an output changes along an axis of the domain, the axis is
-//! called kept. The output is constant along all other axes and reduces over them. Outputs with the
-//! same kept axes form one part of the kernel. A part is a separate function. It computes the
+//! Note \[Parts\]. An axis of the domain along which the address of an output changes is called
+//! kept. The output reduces over all other axes. Outputs with the
+//! same kept axes form one part of the kernel. A part is a separate function, which computes the
 //! instructions that its outputs need. In general, a thread handles one kept point and visits the
 //! reduced points in order. If there are few kept points and many reduced points, a block handles
 //! one kept point. Each thread of the block takes every 256th reduced point, and the results of the
@@ -17,17 +17,17 @@ use bnnc_loops::ir::{Access, Kernel, KernelOutput, LoopSize};
 
 /// The number of threads per block.
 pub const THREADS: i64 = 256;
-/// With at least this many reduced points, a block handles each kept point.
+/// The number of reduced points from which a block handles each kept point.
 const MANY: i64 = 128;
-/// The number of threads that is enough to keep a GPU busy.
+/// A number of threads that is enough to keep a GPU busy.
 const BUSY: i64 = 65_536;
-/// The number of blocks that share a kept point, if many blocks share it. In the second launch,
-/// each thread combines the results of four blocks.
+/// The number of blocks for a kept point that many blocks share. In the second launch, each thread
+/// combines the results of four blocks.
 pub const PIECES: i64 = 4 * THREADS;
-/// With at least this many kept points, one block per kept point keeps a GPU busy.
+/// The number of kept points from which one block per kept point keeps a GPU busy.
 const BLOCKS: i64 = 64;
 
-/// The threads that handle one kept point, with all the reduced points that belong to it.
+/// The threads that handle one kept point and all reduced points that belong to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Team {
     /// One thread handles each kept point.

@@ -1,5 +1,5 @@
-//! Emits the primitives that plans call as device functions. Matrix products are computed in tiles.
-//! The other primitives are simple.
+//! Emits the primitives that plans call as device functions. Matrix products are computed in tiles;
+//! the other primitives are written in a simple way.
 
 mod factor;
 mod matmul;
@@ -102,8 +102,8 @@ impl Entry {
     }
 }
 
-/// The body of a loop, as a function. The function maps the counter and the values of an iteration
-/// to the values of the next iteration.
+/// The body of a loop: a function that maps the counter and the values of an iteration to the
+/// values of the next iteration.
 type Body<'a> = &'a mut dyn FnMut(&mut Text, Value, &[Value]) -> Vec<Value>;
 
 /// Emits a loop over a counter. Values are passed from one iteration to the next, and `body`

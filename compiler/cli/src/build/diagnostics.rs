@@ -90,7 +90,7 @@ reports! {
         = usage(NO_RUNTIME, "`{}` is not the runtime of bnnc {}", path.display(), env!("CARGO_PKG_VERSION"))
         .help("build it with `cargo build --release -p bnnc-runner` in the sources of bnnc, or give its path: `--runtime PATH`");
 
-    /// Reports a runtime that reads programs of another layout than this compiler writes.
+    /// Reports a runtime that expects programs in another layout than the one that this compiler writes.
     fn other_runner(path: &Path, layout: u64)
         = usage(NO_RUNTIME, "`{}` belongs to another build of bnnc", path.display())
         .note("it reads compiled programs of layout {layout}, but this bnnc writes layout {}", artefact::LAYOUT)

@@ -1,4 +1,4 @@
-//! Writes executables. An executable is completed under a temporary name, and then renamed.
+//! Writes executables. An executable is written under a temporary name and renamed when it is complete.
 
 use crate::build::diagnostics;
 use bnnc_abi::artefact;
@@ -18,7 +18,7 @@ const FLAGS: &[&str] = if cfg!(target_os = "linux") {
     &[]
 };
 
-/// Messages of linkers or of the system when the disk is full.
+/// Messages of linkers or of the system that mean that the disk is full.
 const FULL: &[&str] = &[
     "No space left on device",
     "Disk quota exceeded",
@@ -82,8 +82,8 @@ fn is_same(left: &Path, right: &Path) -> bool {
     fs::canonicalize(left).is_ok_and(|left| fs::canonicalize(right).is_ok_and(|right| left == right))
 }
 
-/// Checks that a file is the complete runtime of this version: the library or the executable. The runtime must read the layout of bundles that this
-/// compiler writes; otherwise the executable could not read its own program.
+/// Checks that a file is the complete runtime of this version: the library or the executable. The runtime must also be able to read the layout of
+/// bundles that this compiler writes. Otherwise, the executable could not read its own program.
 ///
 /// # Errors
 /// Fails if the file is not the runtime of this version and layout, if it is incomplete, or if it
@@ -101,7 +101,7 @@ pub fn is_runtime(path: &Path) -> Result<(), Box<Diagnostic>> {
 }
 
 /// Returns whether the length of a little-endian 64-bit ELF file agrees with its header. Linkers
-/// write the section table at the end of the file. A truncated file therefore does not contain it.
+/// write the section table at the end of the file, so a truncated file does not contain it.
 /// For files of other formats, returns `true`.
 fn is_whole(bytes: &[u8]) -> bool {
     const ELF_64_LITTLE: &[u8] = b"\x7fELF\x02\x01";
@@ -143,8 +143,8 @@ pub fn append(runner: &Path, bytes: &[u8], path: &Path) -> Result<u64, Box<Diagn
 pub fn link(objects: &[&[u8]], runtime: &Path, path: &Path) -> Result<u64, Box<Diagnostic>> {
     let draft = Draft::of(path);
     let cannot = |error: io::Error| Box::new(diagnostics::cannot_build(path, &error.to_string()));
-    // Linkers report a folder without write permission by different messages. The permission is
-    // therefore tested first.
+    // Every linker has its own message for a folder without write permission, so the permission is
+    // tested first.
     fs::write(&draft.path, []).map_err(cannot)?;
     let workshop = Workshop::new().map_err(cannot)?;
     let mut files = Vec::new();
@@ -177,8 +177,8 @@ pub fn link(objects: &[&[u8]], runtime: &Path, path: &Path) -> Result<u64, Box<D
     draft.finish(path)
 }
 
-/// Returns the name of the C compiler and its first arguments. Both come from the words of the
-/// environment variable `CC`. If `CC` is not set, the compiler is `cc`.
+/// Returns the name of the C compiler and its first arguments: the words in the environment
+/// variable `CC`, or `cc` if it is not set.
 fn compiler() -> (String, Vec<String>) {
     let words = std::env::var("CC").unwrap_or_default();
     let mut words = words.split_whitespace().map(str::to_owned);
@@ -193,8 +193,8 @@ fn folder(path: &Path) -> &Path {
     }
 }
 
-/// A temporary file in the folder of the executable. If the executable is not completed, the file is
-/// removed.
+/// A temporary file in the folder of the executable. It is removed if the executable is not
+/// completed.
 struct Draft {
     path: PathBuf,
 }
@@ -227,7 +227,7 @@ impl Drop for Draft {
     }
 }
 
-/// Gives permission to execute a file to everyone with permission to read it.
+/// Gives everyone who may read a file the permission to execute it.
 #[cfg(unix)]
 fn executable(path: &Path) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt;
@@ -237,7 +237,7 @@ fn executable(path: &Path) -> io::Result<()> {
     fs::set_permissions(path, permissions)
 }
 
-/// On this system, only the name of a file determines whether it is executable.
+/// On this system, nothing but the name of a file determines whether it is executable.
 #[cfg(not(unix))]
 fn executable(_: &Path) -> io::Result<()> {
     Ok(())

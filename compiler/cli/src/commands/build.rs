@@ -26,7 +26,7 @@ pub fn run(arguments: &Build) -> Result<u8, u8> {
     let show = |found: Box<Diagnostic>| display.alone(&found);
     let mut options = session::options(&arguments.compile, display)?;
     options.gpu = gpu(arguments).map_err(show)?;
-    // The fast checks come first. Their errors then appear before the slow compilation.
+    // The fast checks come first, so that their errors appear before the slow compilation.
     output::check(&arguments.output).map_err(show)?;
     let runtime = match arguments.no_linker {
         true => Runtime::runner(arguments.runtime.as_deref()),
@@ -71,7 +71,7 @@ pub fn run(arguments: &Build) -> Result<u8, u8> {
     }
 }
 
-/// Returns the oldest GPU that must be able to run the code, from `--gpu`.
+/// Returns the oldest GPU on which the code must run, as given by `--gpu`.
 fn gpu(arguments: &Build) -> Result<Chip, Box<Diagnostic>> {
     let chosen = arguments.gpu.as_deref().and_then(chip::lookup);
     let backend = &*arguments.compile.backend;
@@ -109,7 +109,7 @@ fn settle(built: &mut Built) {
     }
 }
 
-/// Returns every source file of the executable, and every file that the executable reads.
+/// Returns every file from which the executable is made, and every file that the executable reads.
 fn inputs(built: &Built, program: &CheckedProgram) -> Vec<PathBuf> {
     let mut inputs: Vec<PathBuf> = program
         .sources
@@ -163,8 +163,8 @@ fn link(
     runtime: &Runtime,
     to: &std::path::Path,
 ) -> Result<u64, build::BuildFailure> {
-    // The linker adds the kernels to the executable. The serialised program therefore does not
-    // contain them.
+    // The linker adds the kernels to the executable, so the serialised program does not contain
+    // them.
     for (artifact, object) in built.manifest.artifacts().into_iter().zip(objects) {
         artifact.code = Arc::new(Detached(Object {
             bytes: Vec::new(),

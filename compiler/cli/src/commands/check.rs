@@ -102,7 +102,7 @@ fn cost_json(manifest: &Manifest, infer: &InferenceBlock) -> serde_json::Value {
 /// The largest number of columns that a list shows in full.
 const MOST_COLUMNS: usize = 20;
 
-/// Describes the source of each input and output of an inference, with one line for each.
+/// Describes, in one line each, where the inputs and outputs of an inference come from.
 fn fed(
     infer: &InferenceBlock,
     sources: &HashMap<String, LoadedData>,

@@ -1,4 +1,4 @@
-//! `bnnc doc`: describes a word of programs.
+//! `bnnc doc`: describes a word that programs may contain.
 
 use crate::arguments::Doc;
 use bnnc_command::terminal::{OK, complain, say};

@@ -1,4 +1,4 @@
-//! The worker of the backend `mlir` is this executable, started as a separate process.
+//! The worker of the backend `mlir`: this executable, started as a separate process.
 
 /// Runs the command and returns the exit status.
 #[cfg(feature = "mlir")]

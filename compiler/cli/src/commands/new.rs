@@ -26,8 +26,8 @@ use std::path::{Path, PathBuf};
 /// Errors in the file or the command line.
 type Faults = Vec<Diagnostic>;
 
-/// The largest number of left-out columns that the terminal output lists. If the program leaves out
-/// more columns, only their number is shown.
+/// The largest number of columns that the terminal output lists as left out. If there are more, it
+/// shows only their number.
 const MOST_LISTED: usize = 10;
 
 /// Runs the command.
@@ -89,15 +89,15 @@ fn project(arguments: &New) -> Result<String, Faults> {
     Ok(summary(&plan, &columns, &complete))
 }
 
-/// Returns the path of the table of complete rows. The name of this table contains the name of the
-/// program, so that several programs for one table have separate files.
+/// Returns the path of the table of complete rows. Its name contains the name of the program, so
+/// that several programs for one table have separate files.
 fn complete_of(target: &Path) -> PathBuf {
     let program = target.file_stem().unwrap_or_default().to_string_lossy();
     target.with_file_name(format!("{program}-complete.csv"))
 }
 
 /// Checks that the command does not replace existing files. With `overwrite`, it may replace an
-/// earlier program, and the table of complete rows that this program reads.
+/// earlier program and the table of complete rows that the earlier program reads.
 fn check_free(
     target: &Path,
     complete: &Path,
@@ -119,7 +119,7 @@ fn check_free(
     }
 }
 
-/// The format of files with an unknown extension, and of the table of complete rows.
+/// The format of the table of complete rows, and of files whose extension is unknown.
 const TEXT: &str = "csv";
 
 /// The extensions of files that are known not to be tables.
@@ -133,7 +133,7 @@ fn format_of(file: &Path) -> Result<Format, Diagnostic> {
     table_format(word).ok_or_else(|| diagnostics::no_table(file, &ending))
 }
 
-/// Returns the format with this name. Returns `None` if a single file of the format is not a table.
+/// Returns the format with this name. Returns `None` if a single file in this format is not a table.
 fn table_format(word: &str) -> Option<Format> {
     Format::read(RawOption::Call(word, &[])).filter(|format| format.contents() != Contents::Pair)
 }
@@ -208,7 +208,7 @@ fn from_folder(folder: &Path, file: &Path) -> PathBuf {
     up.chain(down).collect()
 }
 
-/// Returns a path as text for a program, or `None` if a program cannot contain this path.
+/// Returns a path as text for a program, or `None` if the path cannot be written in a program.
 fn path_text(path: &Path) -> Option<String> {
     let text = path.to_str()?;
     (!text.contains(['"', '\n', '\r'])).then(|| text.to_owned())

@@ -107,8 +107,8 @@ struct Fitted<'a> {
 }
 
 impl Fitted<'_> {
-    /// Writes the requested results that need a Gaussian over the weights. Such results are the
-    /// joint covariance and the derivatives with respect to the inputs. The error is the exit
+    /// Writes those of the requested results that need a Gaussian over the weights: the joint
+    /// covariance, and the derivatives with respect to the inputs. The error is the exit
     /// status.
     fn write_gaussian(&self, rows: &Rows) -> Result<(), u8> {
         let (infer, preparation, arguments) = (self.infer, self.preparation, self.arguments);
@@ -139,8 +139,8 @@ impl Fitted<'_> {
         written.map_err(|found| self.display.show(&[found], &self.program.sources))
     }
 
-    /// If `--overwrite` is not given, checks that an output does not replace a file of another
-    /// kind. `beginning` contains the first bytes of the output. The error is the exit status.
+    /// Checks that an output does not replace a file of another kind, unless `--overwrite` is
+    /// given. `beginning` holds the first bytes of the output. The error is the exit status.
     fn check_free(&self, path: &Path, beginning: &[u8]) -> Result<(), u8> {
         let is_other = !self.arguments.overwrite && bnnc_data::write::holds_other_content(path, beginning);
         let help = "write into another file, or add `--overwrite` to replace it";
@@ -199,8 +199,8 @@ fn options(arguments: &Predict, saved: &SavedRun, display: Display) -> Result<Co
         verify: false,
         without: saved.without.clone(),
         backend: bnnc_driver::backends::DEFAULT.to_owned(),
-        // Only the inferences that have run are compiled. Other inferences may need data whose
-        // schema is not in the run folder.
+        // Only inferences that have run are compiled, because others may need data whose schema is
+        // not in the run folder.
         only: saved.preparations.keys().cloned().collect(),
     };
     let mut options = session::options(&flags, display)?;
@@ -208,8 +208,8 @@ fn options(arguments: &Predict, saved: &SavedRun, display: Display) -> Result<Co
     Ok(options)
 }
 
-/// Compiles the program of a saved run for the columns and levels of the data at the time of the
-/// run. The error is the exit status.
+/// Compiles the program of a saved run for the columns and levels that the data had at the time of
+/// the run. The error is the exit status.
 fn recompiled(
     arguments: &Predict,
     saved: &SavedRun,
@@ -221,8 +221,8 @@ fn recompiled(
     if program.has_errors() {
         return Err(display.show(&program.diagnostics, &program.sources));
     }
-    // The schemas come from the run folder, not from the current files. The draws of the run have
-    // one parameter for each level and column of the data at the time of the run.
+    // The schemas come from the run folder, not from the current files. The draws in the run have
+    // one parameter for each level and column that the data had at the time of the run.
     let schemas: HashMap<String, Schema> = saved.schemas.clone().into_iter().collect();
     let mut compiled = compile(&program, &schemas, options)
         .map_err(|failure| display.failure(&failure, &program.sources))?;
@@ -244,7 +244,7 @@ fn columns<'a>(infer: &'a InferenceBlock, axes: &[SelectedAxis]) -> Vec<&'a str>
     of_axes.filter_map(|binding| field(&binding.from)).collect()
 }
 
-/// Checks that no output file would overwrite the file of new rows or a file of the run.
+/// Checks that output files do not overwrite the file of new rows or a file of the run.
 ///
 /// # Errors
 /// Fails if an output file would overwrite one of these files.
@@ -265,7 +265,7 @@ fn check_targets(arguments: &Predict) -> Result<(), Diagnostic> {
         .map_or(Ok(()), |path| Err(diagnostics::replaces_its_source(path)))
 }
 
-/// Returns the name of the column if an input or output is bound to a single column.
+/// If an input or output is bound to a single column, returns the name of this column.
 fn field(source: &DataSource) -> Option<&str> {
     match source {
         DataSource::Field(name) => Some(name),

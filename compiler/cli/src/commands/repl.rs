@@ -1,6 +1,7 @@
 //! `bnnc repl`: reads entries, passes them to the session, and prints the replies.
 //!
-//! At a terminal, lines have editing, history and completion. From a pipe, lines are read without prompts.
+//! At a terminal, lines can be edited and completed, and there is a history. From a pipe, lines are read
+//! without prompts.
 
 mod host;
 mod pictures;
@@ -57,8 +58,8 @@ pub fn run(arguments: &Repl) -> u8 {
     }
 }
 
-/// Returns the width of the output in columns if standard output is not a terminal. The width is
-/// the value of the environment variable `COLUMNS`, or 80.
+/// Returns the width of the output in columns for a standard output that is not a terminal: the
+/// environment variable `COLUMNS`, or 80.
 fn columns() -> usize {
     let stated = std::env::var("COLUMNS").ok();
     stated.and_then(|columns| columns.parse().ok()).unwrap_or(80)
@@ -118,7 +119,7 @@ fn enter(session: &mut Session, entry: &str) -> bool {
 /// Prints results to standard output and notes to standard error, in the order of the reply.
 fn print(reply: &Reply) {
     for said in &reply.said {
-        // Errors are ignored: if the reader has closed the pipe, the output is not needed.
+        // Errors are ignored, because nobody needs the output after the reader has closed the pipe.
         let _ = match said {
             ReplyPart::Result(text) => {
                 writeln!(std::io::stdout(), "{text}").and_then(|()| std::io::stdout().flush())

@@ -52,8 +52,7 @@ pub fn run(arguments: &Run) -> Result<u8, u8> {
     Ok(job.run(&arguments.running, max_memory))
 }
 
-/// Returns the command line that repeats a run. The command line contains every option that affects
-/// the results.
+/// Returns the command line that repeats a run, with every option that affects the results.
 fn again(arguments: &Run) -> Vec<String> {
     let compile = &arguments.compile;
     let mut words = vec![

@@ -1,5 +1,5 @@
-//! Finds formulas for elements of values that depend only on data, and follows the elements of
-//! views back to their operands.
+//! Finds formulas for elements that depend only on data, and follows elements of views back to the
+//! operands of these views.
 
 use super::{Linear, TooLong};
 use bnnc_abi::design::ColumnFormula;
@@ -57,9 +57,9 @@ impl Linear<'_> {
         None
     }
 
-    /// For an element of a selection at constant positions, returns the operand that contains the
-    /// element, and the element's index in this operand. Returns `None` if the position does not
-    /// have a formula.
+    /// For an element that was selected at a constant position, returns the operand that contains
+    /// the element, and the element's index in this operand. Returns `None` if the position does
+    /// not have a formula.
     pub(super) fn selected(
         &mut self,
         (value, mut index): (Value, Vec<usize>),
@@ -147,7 +147,7 @@ impl Linear<'_> {
     }
 }
 
-/// Returns the position of an element in row-major order: the last index varies fastest.
+/// Returns the position of an element in row-major order, in which the last index varies fastest.
 fn flat(index: &[usize], sizes: &[usize]) -> usize {
     index
         .iter()

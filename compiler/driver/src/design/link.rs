@@ -1,4 +1,5 @@
-//! Finds the link of a linear predictor: the scale of the output on which the predictor is additive.
+//! Finds the link of a linear predictor: the scale, such as the logarithm of the output, on which its terms
+//! are added.
 
 use super::Linear;
 use bnnc_abi::design::PredictorLink;
@@ -7,7 +8,8 @@ use bnnc_graph::dist::{Instance, Support};
 use bnnc_graph::function::Value;
 use bnnc_graph::ops;
 
-/// Returns the link of a root. Returns `None` if observations depend on the root through an operation with further parameters.
+/// Returns the link of a root. Returns `None` if observations depend on the root through an operation that also depends on
+/// other parameters.
 pub(super) fn link(found: &Linear<'_>, root: Value) -> Option<PredictorLink> {
     let mut links: Vec<Option<PredictorLink>> = vec![None; found.function.nodes.len()];
     links[root.index()] = Some(PredictorLink::Identity);
@@ -42,7 +44,7 @@ pub(super) fn link(found: &Linear<'_>, root: Value) -> Option<PredictorLink> {
     })
 }
 
-/// Returns the link of the result of an operation whose only operand with a link is the operand `at`.
+/// Returns the link of an operation's result. Only the operand `at` of this operation has a link.
 fn after(found: &Linear<'_>, (user, at): (Value, usize), link: PredictorLink) -> PredictorLink {
     let is_exp = found.is(user, &[&ops::exp::EXP]) && link == PredictorLink::Identity;
     // The logarithm of a reciprocal is the negative logarithm.
@@ -56,8 +58,8 @@ fn after(found: &Linear<'_>, (user, at): (Value, usize), link: PredictorLink) ->
     }
 }
 
-/// Returns the link of a predictor that reaches the parameter `at` of the distribution of an output. A real parameter of a distribution of positive
-/// numbers, such as the location of `LogNormal`, is additive on the logarithmic scale.
+/// Returns the link of a predictor that is the parameter `at` of an output's distribution. If the distribution is one of positive numbers, a real
+/// parameter such as the location of `LogNormal` acts on the logarithmic scale.
 fn of_parameter(dist: &Instance, at: usize, link: PredictorLink) -> PredictorLink {
     let is_positive =
         matches!(dist.support, Support::Interval(low, high) if low == 0.0 && high == f64::INFINITY);

@@ -1,9 +1,9 @@
-//! Diagnostics about posterior values in the REPL that are not known or cannot be used.
+//! Diagnostics about expressions in the REPL with posterior values that are not known or cannot be used.
 
 use bnnc_base::diagnostic::{Code, Diagnostic};
 use bnnc_base::source::Span;
 
-/// A posterior value of the REPL that does not exist, or that is used where a single number is needed.
+/// An expression in the REPL with a posterior value that does not exist, or where a single number is needed.
 pub static NO_DRAWS: Code = Code {
     id: "E0665",
     title: "not a posterior value",
@@ -26,7 +26,7 @@ pub fn not_run(span: Span, infer: &str) -> Diagnostic {
         .help(format!("`:run {infer}` runs it"))
 }
 
-/// Reports the name of an inference block in a place where one of its parameters is needed.
+/// Reports the name of an inference block where one of its parameters is needed.
 pub fn whole_posterior(span: Span, infer: &str, parameters: &[&str]) -> Diagnostic {
     let text = format!("`{infer}` is a posterior, not a number");
     Diagnostic::error(&NO_DRAWS, span, text)
@@ -56,7 +56,7 @@ fn listed(infer: &str, parameters: &[&str]) -> String {
     format!("its parameters are {}", names.join(", "))
 }
 
-/// Reports a posterior that does not consist of draws.
+/// Reports a posterior that is not represented by draws.
 pub fn integrated(span: Span, infer: &str) -> Diagnostic {
     let text = format!("the posterior of `{infer}` does not have draws");
     Diagnostic::error(&NO_DRAWS, span, text)
@@ -64,7 +64,7 @@ pub fn integrated(span: Span, infer: &str) -> Diagnostic {
         .note("its predictions are integrals over some weights")
 }
 
-/// Reports an expression with posterior values in a place where a single value is needed.
+/// Reports an expression with posterior values where a single value is needed.
 pub fn one_value(span: Span) -> Diagnostic {
     Diagnostic::error(
         &NO_DRAWS,
@@ -75,8 +75,8 @@ pub fn one_value(span: Span) -> Diagnostic {
     .help("`mean(..)`, `sd(..)`, `median(..)` and `quantile(.., 0.9)` of it are single values")
 }
 
-/// Reports a summary over draws with an argument that cannot be computed before the rest of the entry. For example, the argument contains the
-/// counter of a comprehension.
+/// Reports a summary over draws whose argument cannot be computed before the rest of the entry. This happens, for example, if the argument
+/// contains the counter of a comprehension.
 pub fn not_alone(span: Span, function: &str, why: &str) -> Diagnostic {
     let text =
         format!("`{function}` over posterior draws needs a value that can be computed on its own: {why}");

@@ -1,4 +1,4 @@
-//! The diagnostic of optimisers whose steps do not depend on the gradient.
+//! The diagnostic for optimisers whose steps never end or are not numbers.
 
 use bnnc_abi::manifest::Training;
 use bnnc_base::diagnostic::{Code, Diagnostic};
@@ -17,14 +17,15 @@ pub static ENDLESS_STEPS: Code = Code {
               Right: `optimiser = Nesterov(1e-3, momentum = 0.9)`.",
 };
 
-/// Reports an optimiser whose steps stay the same after the gradient has become zero.
+/// Reports an optimiser whose steps remain the same once the gradient is zero.
 pub fn endless_steps(infer: &InferItem) -> Diagnostic {
     let text = "the optimiser never stops: its steps stay the same where the gradient is zero";
     Diagnostic::error(&ENDLESS_STEPS, infer.span_of(&[Training::optimiser()]), text)
         .help("use a momentum below 1, such as `momentum = 0.9`")
 }
 
-/// Reports an optimiser whose step in an iteration is NaN or infinite. `ordinal` is the position of the iteration, and `gradient` its gradient.
+/// Reports an optimiser whose step in an iteration is NaN or infinite. `ordinal` names the iteration, such as "first", and `gradient` is the
+/// gradient in it.
 pub fn undefined_steps(infer: &InferItem, ordinal: &str, gradient: f64, step: f64) -> Diagnostic {
     let text = format!("the {ordinal} step of the optimiser is {step} for a gradient of {gradient}");
     Diagnostic::error(&ENDLESS_STEPS, infer.span_of(&[Training::optimiser()]), text).help(

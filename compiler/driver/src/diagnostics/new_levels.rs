@@ -1,4 +1,4 @@
-//! Diagnostic codes of predictions for levels without training rows.
+//! Diagnostic codes for predictions for levels without training rows.
 
 use bnnc_base::diagnostic::{Code, Diagnostic};
 use bnnc_hir::tree::InferItem;

@@ -1,4 +1,5 @@
-//! The diagnostics of running means: methods that do not support them, and fixed networks without the means of their training.
+//! The diagnostics of running means: methods that do not support them, and fixed networks that lack the means from their
+//! training.
 
 use bnnc_abi::method::declare::OptionName;
 use bnnc_base::diagnostic::{Code, Diagnostic};
@@ -34,7 +35,8 @@ pub fn no_running_means(infer: &InferItem, mean: &str, why: &str, others: &[&str
         ))
 }
 
-/// Reports a gradient estimator with separate weights for each row, in a model whose rows share means.
+/// Reports a gradient estimator that draws separate weights for each row, in a model whose rows share running
+/// means.
 pub fn rows_apart(infer: &InferItem, options: &[OptionName], mean: &str) -> Diagnostic {
     let text = format!(
         "the gradient estimators of layers draw separate weights for each row, but the rows share the running mean `{mean}`"
@@ -43,7 +45,7 @@ pub fn rows_apart(infer: &InferItem, options: &[OptionName], mean: &str) -> Diag
         .help("leave `local`, `flipout` and `integrate` out")
 }
 
-/// A running mean of a fixed network that does not start from the training of the network.
+/// A running mean in a fixed network that does not start from the value in the training of this network.
 pub static UNTAKEN_MEAN: Code = Code {
     id: "E0325",
     title: "a fixed network without the running means of its training",
@@ -78,7 +80,7 @@ pub enum UntakenMean {
     },
 }
 
-/// Warns that a running mean has its declared start although the parameters around it are fixed.
+/// Warns that a running mean starts at its declared value although the parameters around it are fixed.
 pub fn untaken_mean(infer: &InferItem, mean: &str, why: &UntakenMean) -> Diagnostic {
     let text = format!(
         "`{mean}` starts from its declared value, but the parameters of its network come from an earlier training"

@@ -18,7 +18,7 @@ pub static NO_STAGE: Code = Code {
               Right: `bnnc emit mlir model.bnn`, `bnnc emit clif model.bnn`, `bnnc emit clif model.loops`.",
 };
 
-/// A file that does not contain a valid text of its stage.
+/// A file whose text is not valid for its stage.
 pub static BAD_TEXT: Code = Code {
     id: "E0615",
     title: "not the text of a stage",
@@ -41,8 +41,8 @@ pub fn no_clif(backend: &str) -> Diagnostic {
         .help("leave `--backend` out, or print the code of another backend: `bnnc emit mlir` for `mlir`, `bnnc emit ptx` for `cuda`")
 }
 
-/// Reports a pass that an inference does not run. `ran` contains the passes that the inference
-/// runs. A pass that runs several times occurs several times in `ran`.
+/// Reports a pass that an inference does not run. `ran` lists the passes that it runs. A pass that
+/// runs several times occurs there several times.
 pub fn no_pass(infer: &InferItem, pass: &str, ran: &[&str]) -> Diagnostic {
     let mut names: Vec<&str> = Vec::new();
     for name in ran {
@@ -56,7 +56,7 @@ pub fn no_pass(infer: &InferItem, pass: &str, ran: &[&str]) -> Diagnostic {
         .help(format!("its passes are {}", names.join(", ")))
 }
 
-/// Reports a requested stage that comes before the stage that the file contains.
+/// Reports that the requested stage comes before the stage in the file.
 pub fn earlier_stage(stage: Stage, held: Stage) -> Diagnostic {
     let (stage, held) = (stage.name(), held.name());
     Diagnostic::usage(
@@ -66,7 +66,7 @@ pub fn earlier_stage(stage: Stage, held: Stage) -> Diagnostic {
     .help(format!("print it from the program: `bnnc emit {stage} FILE.bnn`"))
 }
 
-/// Reports a graph with distributions, whose definitions its text does not contain.
+/// Reports a graph with distributions. The text of a graph does not contain their definitions.
 pub fn undefined_distribution(span: Span, name: &str) -> Diagnostic {
     let text = format!("this graph contains the distribution `{name}`, but not its definition");
     Diagnostic::error(&BAD_TEXT, span, text)
@@ -74,7 +74,7 @@ pub fn undefined_distribution(span: Span, name: &str) -> Diagnostic {
         .help("write the graph of a training step, which has no distributions: `bnnc emit training FILE.bnn > FILE.graph`")
 }
 
-/// Reports a file with the text of a stage that cannot be read back.
+/// Reports a file whose text of a stage cannot be read back.
 pub fn bad_text(span: Span, message: String) -> Diagnostic {
     Diagnostic::error(&BAD_TEXT, span, message)
         .label("not the text of `bnnc emit training` or `bnnc emit loops`")

@@ -10,7 +10,7 @@ pub static WHICH_INFER: Code = Code {
               ```\nbnnc predict folder --data new.csv --infer fit\n```",
 };
 
-/// Reports a run with several inferences if `--infer` is not given.
+/// Reports that `--infer` is missing for a run with several inferences.
 pub fn which_infer(names: &[&str]) -> Diagnostic {
     let text = format!(
         "the run holds results of {} inferences: {}",

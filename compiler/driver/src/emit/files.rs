@@ -53,12 +53,11 @@ pub fn load(name: &str, text: &str) -> Option<(SourceMap, Result<Text, Box<Diagn
     Some((sources, read))
 }
 
-/// The reason why a text cannot be read. If the reason concerns a single line, also the number of
-/// this line.
+/// Why a text cannot be read, and the number of the line, if the reason concerns a single line.
 struct Unread {
     line: Option<usize>,
     message: String,
-    /// The distribution that the text names, if this is the reason.
+    /// If the text cannot be read because it names a distribution, the name of this distribution.
     distribution: Option<String>,
 }
 
@@ -88,7 +87,7 @@ impl From<Fault> for Unread {
 }
 
 fn graph(text: &str) -> Result<Function, Unread> {
-    // The text names distributions, but does not contain their definitions.
+    // A text may name distributions, but does not contain their definitions.
     let named = RefCell::new(None);
     let look_up = |name: &str| {
         named.replace(Some(name.to_owned()));
@@ -126,7 +125,7 @@ fn span_of(source: &Source, line: usize) -> Span {
 }
 
 impl Text {
-    /// Prints this stage, or a later stage that the compiler computes from it.
+    /// Prints this stage, or a later stage that is computed from it.
     ///
     /// # Errors
     /// Fails if the requested stage comes before the stage in the file, or if lowering or the
@@ -172,7 +171,7 @@ fn runs_on_a_function(pass: &str) -> bool {
     passes.any(|known| known.name == pass)
 }
 
-/// Runs the passes up to and including the pass with this name, and returns the resulting function.
+/// Runs all passes up to this one, including it, and returns the resulting function.
 fn run_to(function: &Function, pass: &str, options: &CompileOptions) -> Result<Function, Fault> {
     let passes = pipelines::BEFORE_LOWERING;
     let last = passes.iter().position(|known| known.name == pass);

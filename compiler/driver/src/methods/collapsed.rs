@@ -28,11 +28,11 @@ use bnnc_rewrite::methods::likelihood::choice::covers;
 /// The radius of the triangular density in the published code, in standard deviations of the noise.
 const ALPHA_PUBLISHED: f64 = 2.45;
 
-/// The default numbers of draws per iterate. The default is 10 if all weights are drawn from their
-/// box, and 1000 if only the weights of individual rows are drawn.
+/// The default numbers of draws per iterate: 10 if all weights are drawn from their box, and 1000
+/// if only the weights of individual rows are drawn.
 const DRAWS: [usize; 2] = [10, 1000];
 
-/// The options that keep the iterates themselves instead of fitting a Gaussian to them.
+/// The options that keep the iterates themselves and do not fit a Gaussian to them.
 const SNAPSHOTS: SwagOptions = SwagOptions {
     covariance: Covariance::Snapshots,
     scale: 1.0,
@@ -92,8 +92,8 @@ impl Compilation<'_> {
         let moved = with_means(&found.moved, &elaborated.model);
         let iterates = self.iterates(train, moved, means, SNAPSHOTS)?;
         // These programs run in double precision. The integral is a sum over the pieces between
-        // kinks. A piece lies on one side of a kink, and the sign of a number near zero determines
-        // which side that is. Rounding in single precision could change this sign.
+        // kinks. On which side of a kink a piece lies is determined by the sign of a number that
+        // may be close to zero. Rounding in single precision could change this sign.
         let local = self.optional_program("local", found.local.as_ref(), Precision::F64, backend)?;
         let plain = self.optional_program("plain", found.plain.as_ref(), Precision::F64, backend)?;
         let reports = objective.reports.into_iter();
@@ -202,8 +202,8 @@ impl Compilation<'_> {
         })
     }
 
-    /// Returns an option that is set but does not have any effect, with the message and the help of
-    /// the error.
+    /// If an option is set but does not have any effect, returns the option, and the message and
+    /// help for the error.
     fn idle(&self, asked: &CollapsedOptions, found: &Collapse) -> Option<Apart> {
         const OF_INTEGRALS: [OptionName; 7] = [
             CollapsedOptions::weights(),
@@ -242,9 +242,8 @@ impl Compilation<'_> {
         None
     }
 
-    /// Returns an option that conflicts with the published density. Also returns an option that
-    /// applies only to this density, although another density is chosen. Also returns the message
-    /// and the help of the error.
+    /// Returns an option that conflicts with the published density, or that applies only to this
+    /// density although another one is chosen. Also returns the message and the help for the error.
     fn unpublished(&self, asked: &CollapsedOptions, found: &Collapse) -> Option<Apart> {
         let refused = |option, message: &str, help| Some((option, message.to_owned(), help));
         if asked.compat != Compat::Published {
@@ -287,7 +286,7 @@ impl Compilation<'_> {
         None
     }
 
-    /// Returns the sites that every row integrates over, as indices into `found.weights`.
+    /// Returns the sites that are integrated out for every row, as indices into `found.weights`.
     fn always(&self, asked: &CollapsedOptions, found: &Collapse) -> Result<Vec<usize>, CompileFailure> {
         let names = &asked.always;
         let sites: Vec<&str> = found.weights.iter().map(|weights| &*weights.site).collect();
@@ -327,8 +326,8 @@ fn alpha(asked: &CollapsedOptions) -> f64 {
     }
 }
 
-/// Replaces two texts in the report of a site: the family, and the description of the likelihood's
-/// gradient estimator.
+/// Replaces two texts in the report on a site: the family, and the text about the gradient
+/// estimator.
 fn report(site: SiteReport, found: &Collapse, options: &CollapsedSettings) -> SiteReport {
     let is_moved = found
         .moved

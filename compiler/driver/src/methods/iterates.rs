@@ -1,6 +1,5 @@
-//! Builds the programs of `swag` and `ensemble`. The posterior of `swag` consists of the iterates
-//! of one training run. The posterior of `ensemble` consists of the results of several training
-//! runs.
+//! Builds the programs of `swag` and `ensemble`. For `swag`, the posterior is made from the
+//! iterates of one training run; for `ensemble`, from the results of several training runs.
 
 pub(crate) mod diagnostics;
 pub(crate) mod taken;
@@ -44,7 +43,7 @@ impl Method for Averages {
     }
 }
 
-/// The method `ensemble`: the maxima that several training runs find.
+/// The method `ensemble`: the maxima from several training runs.
 pub(crate) struct Ensembles;
 
 impl Method for Ensembles {
@@ -78,10 +77,10 @@ pub(crate) fn with_means(trained: &[Arc<str>], model: &Model) -> Vec<String> {
 
 impl Compilation<'_> {
     /// Builds the programs of an inference that collects iterates or ensemble members. The training
-    /// step is the same as for `map`. The programs of predictions and sites evaluate many
-    /// positions, as for samplers. `made` receives the training, the names of the states that differ
-    /// between positions, and the program that recomputes running means. `made` returns the work and
-    /// the family name for the reports of the sites.
+    /// step is the same as for `map`. As for samplers, the programs for predictions and sites
+    /// evaluate many positions. `made` receives the training step, the names of the states that
+    /// differ between positions, and the program that recomputes running means. It returns the work,
+    /// and the family name for the reports on the sites.
     fn iterates_programs(
         &mut self,
         parts: Parts<'_>,
@@ -114,8 +113,8 @@ impl Compilation<'_> {
             },
             ..site
         };
-        // Members, and the mean of iterates, are few positions with several draws each. The program with one position per call
-        // evaluates the network only once for each position.
+        // Ensemble members and the mean of iterates give few positions, with several draws each. A program with one position
+        // per call evaluates the network only once per position.
         let predict = match &work {
             Work::Swag(swag) if swag.gaussian.covariance != Covariance::Point => positions.predict,
             _ => objective.predict,

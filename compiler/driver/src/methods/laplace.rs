@@ -118,9 +118,9 @@ impl Compilation<'_> {
         self.rewritten(|context| laplace::approximation(densities, model, posterior, (over, wanted), context))
     }
 
-    /// Returns the log prior of the weights, and the factor that the options multiply it by.
-    /// Returns `None` if the options do not change the prior, so that the search maximises the
-    /// density under the model's own prior.
+    /// Returns the log prior of the weights, and the factor by which the options multiply it.
+    /// Returns `None` if the options do not change the prior. The search then maximises the density
+    /// under the model's own prior.
     ///
     /// # Errors
     /// Fails in the same cases as [`laplace::approximation`].
@@ -174,7 +174,7 @@ impl Compilation<'_> {
         })
     }
 
-    /// Plans the programs of a smaller approximation. If memory is insufficient, the error
+    /// Plans the programs of a smaller approximation. The error about insufficient memory
     /// recommends the smaller approximation only if its programs fit into memory.
     fn smaller(
         &mut self,
@@ -218,10 +218,9 @@ impl Compilation<'_> {
         }
     }
 
-    /// Rejects a likelihood whose curvature cannot be computed. If a derivative with respect to an
-    /// argument that the weights affect is always zero, the curvature cannot be computed. Also
-    /// rejects a subnetwork that is larger than the number of weights that affect an output with
-    /// curvature.
+    /// Rejects a likelihood whose curvature cannot be computed, because a derivative with respect
+    /// to an argument that the weights affect is always zero. Also rejects a subnetwork that is
+    /// larger than the number of weights that affect an output with a curved log-likelihood.
     fn curved(
         &self,
         options: &GaussianOptions,
@@ -237,7 +236,7 @@ impl Compilation<'_> {
         let number = |name: &str| name.split_once('/')?.0.parse::<usize>().ok();
         let moved = || found.moved.iter().flatten();
         // One output is enough if its log-likelihood has curvature in every argument that the
-        // weights affect. The precision matrix is then determined by this output.
+        // weights affect. This output then determines the precision matrix.
         let is_of_flat = |name: &Arc<str>| {
             let mut same = moved().filter(|other| number(other) == number(name));
             same.any(|other| flat(other).is_some())
@@ -290,7 +289,7 @@ impl Compilation<'_> {
 /// The diagnostic's option, its message, and its help.
 type Apart = (OptionName, &'static str, &'static str);
 
-/// Returns an option that is set although another option excludes it.
+/// Returns an option that is set although it cannot be combined with another option.
 fn apart(options: &GaussianOptions) -> Option<Apart> {
     let is_subnetwork = options.over.is_subnetwork();
     let is_tuned = options.online || !matches!(options.prior_precision, PriorPrecision::Given(_));
@@ -367,8 +366,8 @@ fn wanted(options: &GaussianOptions) -> OptionalPrograms {
     OptionalPrograms {
         jacobian: by_marginal || !is_subnetwork && !is_diagonal,
         selected: is_subnetwork,
-        // The sums of squares identify weights that do not affect the outputs, because the sums of
-        // such weights are zero.
+        // A weight that does not affect the outputs is recognised by its sum of squares, which is
+        // zero.
         squares: is_subnetwork || is_diagonal,
         spread: is_diagonal && !is_subnetwork,
         factors: options.structure == Structure::Kronecker,

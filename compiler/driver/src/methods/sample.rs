@@ -26,8 +26,8 @@ use bnnc_rewrite::density::Densities;
 use bnnc_rewrite::methods::sample::{self, SamplingPrograms};
 use std::sync::Arc;
 
-/// For a model without layers, `dense` is the default metric if a position has at most this
-/// dimension. Up to this dimension, a dense metric costs little compared with the gradient, and a
+/// The largest dimension of a position for which `dense` is the default metric, in a model without
+/// layers. Up to this dimension, a dense metric costs little compared with the gradient, and a
 /// warm-up of the usual length is long enough to learn the metric. The effective sample size per
 /// gradient is then at least as high as with a diagonal metric, and many times higher if parameters
 /// are correlated.
@@ -134,7 +134,7 @@ impl Compilation<'_> {
         })
     }
 
-    /// Compiles the program that computes the values that are the same in all iterations. Returns
+    /// Compiles the program for the values that are the same in all iterations. Returns
     /// `None` if every value changes between iterations.
     fn prepare(
         &mut self,
@@ -207,8 +207,8 @@ impl Compilation<'_> {
         diagnostics::options_apart(self.item, option, message, help).into()
     }
 
-    /// Creates the error for a conflict of options that a check shared with `--set` has found. See
-    /// [`Compilation::apart`].
+    /// Creates the error for a conflict of options that was found by a check that `--set` uses too.
+    /// See [`Compilation::apart`].
     pub(crate) fn conflict(&self, found: &OptionConflict) -> CompileFailure {
         self.apart(found.option, &found.message, &found.help)
     }

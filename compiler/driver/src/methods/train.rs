@@ -1,5 +1,5 @@
-//! Builds the programs of methods that train with an optimiser, and the programs of the pruning
-//! table. Also reads the options of the training run.
+//! Builds the programs for methods that train with an optimiser, and those for the pruning table.
+//! Also reads the options of the training run.
 
 use crate::compilation::{Compilation, ElaboratedInference};
 use crate::diagnostics;
@@ -13,8 +13,8 @@ use bnnc_loops::backend::Backend;
 use bnnc_rewrite::density::Densities;
 use bnnc_rewrite::methods::train::{Objective, prune};
 
-/// A gradient descent checks whether a training run has converged only if there are at most this
-/// number of optimised scalars.
+/// The largest number of optimised scalars for which a gradient descent checks whether a training
+/// run has converged.
 pub(crate) const CHECKED: usize = 10_000;
 
 /// The methods that find the posterior by an optimiser.
@@ -91,8 +91,8 @@ impl Compilation<'_> {
             ..Cost::default()
         };
         let step = self.code(step, backend)?;
-        // The check runs in double precision: with many rows, relevant differences between losses
-        // can be smaller than the rounding errors of single precision.
+        // The check runs in double precision, because with many rows, relevant differences between
+        // losses can be smaller than the rounding errors of single precision.
         let gradient = objective.gradient.as_ref();
         let gradient = self.optional_program("gradient", gradient, Precision::F64, backend)?;
         let train = Train {

@@ -1,6 +1,6 @@
-//! Finds the axes of parameters whose positions correspond to the elements of an input or to the
-//! classes of an output. Such an axis is contracted with the input, is indexed by the input, or
-//! becomes the axis of the class scores.
+//! Finds those axes of parameters along which the positions correspond to the elements of an input
+//! or the classes of an output. Such an axis is contracted with the input, is indexed by the input,
+//! or becomes the axis of the class scores.
 
 use bnnc_base::shape::Dim;
 use bnnc_graph::function::{Function, NodeKind, Value};
@@ -22,8 +22,8 @@ pub struct Met {
     pub port: Arc<str>,
 }
 
-/// Returns the axes of parameters that are contracted with an input or directly indexed by an
-/// input. Also returns the axes that correspond to classes.
+/// Returns the axes of parameters that are contracted with an input, are directly indexed by an
+/// input, or correspond to classes.
 pub fn met(function: &Function) -> Vec<Met> {
     let mut found = Vec::new();
     for value in function.nodes.ids() {
@@ -57,7 +57,7 @@ pub fn met(function: &Function) -> Vec<Met> {
     found
 }
 
-/// Adds each axis of a parameter that becomes the only axis of a vector of class scores.
+/// Adds each axis of a parameter that becomes the axis of a vector of class scores.
 fn classes(function: &Function, scores: Value, output: Value, found: &mut Vec<Met>) {
     found.extend(meeting(function, scores, 0, output));
     let NodeKind::Apply { op, args, attrs } = &function.nodes[scores].kind else {
@@ -77,7 +77,7 @@ fn classes(function: &Function, scores: Value, output: Value, found: &mut Vec<Me
     }
 }
 
-/// Returns an axis of `site` together with the input or output `port`. Returns `None` if `site` is
+/// Pairs an axis of `site` with the input or output `port`. Returns `None` if `site` is
 /// not a parameter of the model, or if `port` is not an input or output.
 fn meeting(function: &Function, site: Value, axis: usize, port: Value) -> Option<Met> {
     let NodeKind::Apply { op, attrs, .. } = &function.nodes[site].kind else {

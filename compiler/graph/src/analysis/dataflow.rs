@@ -6,8 +6,8 @@ use petgraph::graph::{DiGraph, NodeIndex};
 
 use std::collections::HashSet;
 
-/// Returns the data flow of a function as a graph. Node `i` of the graph stands for value `i`. Each
-/// use of an operand is an edge from the operand to its user.
+/// Returns the data flow of a function as a graph. Node `i` stands for value `i`. Each use of a
+/// value as an operand is an edge from the value to its user.
 pub fn data_flow(function: &Function) -> DiGraph<Value, usize> {
     let mut graph = DiGraph::with_capacity(function.nodes.len(), function.nodes.len());
     for value in function.nodes.ids() {

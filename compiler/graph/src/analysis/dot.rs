@@ -4,8 +4,8 @@ use super::dataflow::data_flow;
 use crate::function::{Function, NodeKind, Value};
 use petgraph::dot::{Config, Dot};
 
-/// Returns the data flow in the `dot` language. Parameters are drawn as boxes, results with a double outline,
-/// and labels are shown.
+/// Returns the data flow in the `dot` language. Parameters are boxes, and results have a double outline.
+/// Labels are shown.
 pub fn dot(function: &Function) -> String {
     let graph = data_flow(function);
     let text = |value: Value| {

@@ -1,18 +1,18 @@
-//! Computes bounds of all values of a function. The bounds of the function's parameters are given.
-//! Each op has a rule for the bounds of its result.
+//! Computes bounds of all values of a function from the bounds of its parameters. Each op has a
+//! rule for the bounds of its result.
 
 use crate::function::{Function, NodeKind, Value};
 use crate::op::Interval;
 use bnnc_base::arena::Id;
 
 /// Returns bounds of the elements of each value. `params` lists the bounds of the parameters, in
-/// order. A parameter beyond the end of this list is unbounded.
+/// order. If the list is too short, the remaining parameters are unbounded.
 pub fn ranges(function: &Function, params: &[Interval]) -> Vec<Interval> {
     refined_ranges(function, params, |_, range, _| range)
 }
 
 /// Like [`ranges`], but `refine` narrows the range of each op's result. The arguments of `refine`
-/// are the value, the range that the rule of its op gives, and the ranges of all earlier values.
+/// are the value, the range according to its op's rule, and the ranges of all earlier values.
 pub fn refined_ranges(
     function: &Function,
     params: &[Interval],

@@ -64,9 +64,9 @@ unary! {
     stop_gradient ops::stop_gradient::STOP_GRADIENT;
     /// The hyperbolic tangent.
     tanh ops::tanh::TANH;
-    /// A real as an integer, rounded towards zero.
+    /// A real converted to an integer, rounded towards zero.
     to_int ops::to_int::TO_INT;
-    /// An integer or Boolean as a real.
+    /// An integer or Boolean converted to a real.
     to_real ops::to_real::TO_REAL;
     /// The second derivative of `lgamma`.
     trigamma ops::trigamma::TRIGAMMA;
@@ -142,13 +142,13 @@ impl Builder {
         self.constant(&Type::real(shape.clone()), value)
     }
 
-    /// Returns a tensor with the type of `model` and with `value` in all elements.
+    /// Returns a tensor of the same type as `model`, with `value` in all elements.
     pub fn like(&mut self, value: f64, model: Value) -> Value {
         let ty = self.ty(model).clone();
         self.constant(&ty, value)
     }
 
-    /// Returns zeros of the type of `model`.
+    /// Returns a tensor of zeros of the same type as `model`.
     pub fn zeros_like(&mut self, model: Value) -> Value {
         self.like(0.0, model)
     }

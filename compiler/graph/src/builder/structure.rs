@@ -11,7 +11,7 @@ use bnnc_abi::symbols::NoiseKind;
 use bnnc_base::shape::{Dim, Shape};
 use std::sync::Arc;
 
-/// A strided window, with one entry per axis. A limit of -1 means the end of the axis.
+/// A strided window. Each list has one entry per axis. A limit of -1 stands for the end of the axis.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Window {
     /// The first position of the window on each axis.
@@ -96,13 +96,13 @@ operations! {
     /// A strided window.
     slice(x: Value, window: Window) = ops::slice::SLICE, [x],
         [Attr::Ints(window.starts), Attr::Ints(window.limits), Attr::Ints(window.strides)];
-    /// Adds zeros around elements (`low`, `high`) and between elements (`interior`). Each of the
-    /// three lists has one entry per axis.
+    /// Adds zeros before, after and between the elements (`low`, `high` and `interior`). Each of
+    /// the three lists has one entry per axis.
     pad(x: Value, low: &[usize], high: &[usize], interior: &[usize]) = ops::pad::PAD, [x],
         [Attr::positions(low), Attr::positions(high), Attr::positions(interior)];
     /// Collects all windows of these `sizes` over the last axes of `x`. Consecutive windows are
-    /// `strides` apart. In the result, the axes of the position within a window come before the
-    /// axes of the window's own position.
+    /// `strides` apart. The result first has the axes for positions within a window, then the axes
+    /// that number the windows.
     patches(x: Value, sizes: &[usize], strides: &[usize]) = ops::patches::PATCHES, [x],
         [Attr::positions(sizes), Attr::positions(strides)];
     /// Joins operands along an axis.
@@ -112,8 +112,8 @@ operations! {
     /// Gathers slices of `x` along `axis`. The result has the axes of `index` in place of `axis`.
     /// Each element of `index` is the position of one slice.
     gather(x: Value, index: Value, axis: usize) = ops::gather::GATHER, [x, index], [Attr::Int(axis as i64)];
-    /// Adds the slices of `updates` to a tensor of zeros with a new axis of size `dim`. Each
-    /// element of `index` is the position of one slice along this axis.
+    /// Creates a tensor of zeros that has a new axis of size `dim`, and adds the slices of
+    /// `updates` to it. Each element of `index` is the position, along this axis, of one slice.
     scatter_add(index: Value, updates: Value, axis: usize, dim: Dim) = ops::scatter_add::SCATTER_ADD,
         [index, updates], [Attr::Int(axis as i64), Attr::Dim(dim)];
     /// Multiplies and sums by labels such as `ij,bj->bi`.
@@ -121,7 +121,7 @@ operations! {
     /// Cumulative sums along an axis. If `reverse` is true, the sums begin at the end of the axis.
     cumsum(x: Value, axis: usize, reverse: bool) = ops::cumsum::CUMSUM, [x],
         [Attr::Int(axis as i64), Attr::Int(i64::from(reverse))];
-    /// Solves `l x = b`, or `l^T x = b` if `transposed`, for lower-triangular `l`.
+    /// Solves `l x = b`, or `l^T x = b` if `transposed` is true. `l` is lower-triangular.
     triangular_solve(l: Value, b: Value, transposed: bool) = ops::triangular_solve::TRIANGULAR_SOLVE, [l, b],
         [Attr::Int(i64::from(transposed))];
     /// The logarithm of the sum of exponentials along an axis. The axis is removed.
@@ -132,17 +132,17 @@ operations! {
     log_softmax(x: Value, axis: usize) = ops::log_softmax::LOG_SOFTMAX, [x], [Attr::Int(axis as i64)];
     /// A new last axis with size `dim`. Along this axis, the element at the position `index` is 1, and all others are 0.
     one_hot(index: Value, dim: Dim) = ops::one_hot::ONE_HOT, [index], [Attr::Dim(dim)];
-    /// Random numbers of a stream. Each triple of coordinates `(draw, example, step)` has its own array of this shape.
+    /// Random numbers of a stream. Each triple of coordinates `(draw, example, step)` gives another array of this
+    /// shape.
     noise(kind: NoiseKind, site: &str, coordinates: [Value; 3], shape: &Shape) = ops::noise::NOISE, coordinates,
         [Attr::name(kind.name()), Attr::name(site), Attr::Shape(shape.clone())];
-    /// Gamma variates of a stream at coordinates `(draw, example, step)`. `shape` is a tensor of
-    /// shape parameters: each of its elements gives one variate.
+    /// Gamma variates of a stream at coordinates `(draw, example, step)`. `shape` holds the shape
+    /// parameters of the gamma distributions, one per variate.
     gamma_noise(site: &str, coordinates: [Value; 3], shape: Value) = ops::gamma_noise::GAMMA_NOISE,
         [coordinates.as_slice(), &[shape]].concat(), [Attr::name(site)];
 }
 
-// The builder methods for these operations are written by hand, because they return the operand itself if the op would not change the
-// operand.
+// The builder methods for these operations are written by hand, because they return the operand itself if the op would not change it.
 constructors! {
     /// Repeats `x`, so that axis `i` of `x` becomes axis `axes[i]` of `shape`.
     broadcast(x: Value, shape: &Shape, axes: &[usize]) = ops::broadcast::BROADCAST, [x],
@@ -155,7 +155,8 @@ constructors! {
     reduce_sum(x: Value, axes: &[usize]) = ops::reduce_sum::REDUCE_SUM, [x], [Attr::positions(axes)];
     /// The largest element along some axes. These axes are removed.
     reduce_max(x: Value, axes: &[usize]) = ops::reduce_max::REDUCE_MAX, [x], [Attr::positions(axes)];
-    /// Applies `function` along axis 0 of the first `count` arguments. The other arguments are the same at all positions.
+    /// Applies `function` along axis 0 of the first `count` arguments. All positions use the same values of the other
+    /// arguments.
     map(function: Arc<Function>, args: &[Value], count: usize) = ops::map::MAP, args,
         [Attr::Function(function), Attr::Int(count as i64)];
     /// The mean over the rows of a training step, stored as `name`.
@@ -163,8 +164,8 @@ constructors! {
     /// A draw of a distribution at a site.
     sample(dist: Instance, parameters: &[Value], site: &str) = ops::sample::SAMPLE, parameters,
         [Attr::Dist(Arc::new(dist)), Attr::name(site)];
-    /// The log density of an observed value at a site. The value is the last of `args`; the other
-    /// arguments are the parameters of the distribution.
+    /// The log density of an observed value at a site. The last of `args` is this value; the others
+    /// are the parameters of the distribution.
     observe(dist: Instance, args: &[Value], site: &str) = ops::observe::OBSERVE, args,
         [Attr::Dist(Arc::new(dist)), Attr::name(site)];
 }
@@ -263,8 +264,8 @@ impl Builder {
         self.unary(&ops::cholesky::CHOLESKY, x)
     }
 
-    /// Applies `function` along axis 0 of the mapped arguments. The other arguments are the same at all positions. The arguments are in the
-    /// order of the parameters of `function`.
+    /// Applies `function` along axis 0 of the mapped arguments. All positions use the same values of the other arguments. The arguments are
+    /// in the order of the parameters of `function`.
     pub fn map(&mut self, function: &Arc<Function>, args: &[Value], mapped: &[bool]) -> Value {
         let (function, order) = crate::higher_order::mapped_first(function, mapped);
         let args: Vec<Value> = order.iter().map(|at| args[*at]).collect();

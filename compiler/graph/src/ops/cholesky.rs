@@ -102,8 +102,8 @@ pub(super) fn lower_part(b: &mut Builder, x: Value, diagonal: f64) -> Value {
 /// Implements equation 10 of Murray (2016), "Differentiation of the Cholesky decomposition". Let
 /// `dl` be the cotangent of the factor `l`. Let `P` be the lower triangle of `l^T dl`, with the
 /// diagonal divided by two. The symmetric cotangent is then the symmetric part of
-/// `S = l^-T P l^-1`. Only the lower triangle of `a` is read. The cotangent of `a` is therefore the
-/// lower triangle of `S + S^T`, with the diagonal of `S`.
+/// `S = l^-T P l^-1`. Since only the lower triangle of `a` is read, the cotangent of `a` is the
+/// lower triangle of `S + S^T`, except that its diagonal is that of `S`.
 fn vjp(b: &mut Builder, site: &OpCall, dy: Value) -> Vec<Option<Value>> {
     let l = site.result();
     let rank = b.rank(l);

@@ -113,8 +113,8 @@ fn vjp(b: &mut Builder, site: &OpCall, dy: Value) -> Vec<Option<Value>> {
 }
 
 /// Returns the cotangent of one operand: contracts the cotangent of the result with the other
-/// operand. If only this operand has a letter, the differentiated op sums over the letter. The
-/// cotangent is therefore constant along the axis of the letter.
+/// operand. If a letter occurs only in this operand, the contraction sums over it, so the cotangent
+/// is constant along the axis of the letter.
 fn cotangent(
     b: &mut Builder,
     dy: Value,

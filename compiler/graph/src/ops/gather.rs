@@ -73,9 +73,10 @@ fn batch(b: &mut Builder, site: &OpCall, mapped: &[bool], dim: Dim) -> Value {
     }
 }
 
-/// Gathers slices if both operands are mapped. An equality mask selects the elements of each slice,
-/// and a sum over the gathered axis removes the other elements. The mask and the sum fuse into one
-/// reduction. `axis` counts the mapped axis too.
+/// Gathers slices if both operands are mapped. A mask selects the elements of each slice by
+/// comparing positions. The sum over the gathered axis then contains only these elements. The mask
+/// and the sum fuse into one reduction. `axis` is an axis of the operand that includes the mapped
+/// axis.
 fn pick_by_mask(b: &mut Builder, x: Value, index: Value, axis: usize, dim: Dim) -> Value {
     let (source, places) = (b.shape(x), b.shape(index));
     let rank = places.rank() - 1;
@@ -95,8 +96,8 @@ fn pick_by_mask(b: &mut Builder, x: Value, index: Value, axis: usize, dim: Dim) 
 }
 
 /// Returns a Boolean tensor of shape `shape`. An element is true if its position along the axis
-/// `counted` equals the clamped position in `index`. `axes` lists the axes of `shape` that
-/// correspond to the axes of `index`.
+/// `counted` equals the corresponding element of `index`, after clamping. `axes` gives, for each
+/// axis of `index`, its axis in `shape`.
 pub(super) fn position_mask(
     b: &mut Builder,
     index: Value,
@@ -110,8 +111,8 @@ pub(super) fn position_mask(
     let line = b.broadcast(line, shape, &[counted]);
     let zero = b.like(0.0, wide);
     let above = b.max(wide, zero);
-    // The maximum of the positions along the axis is the last position. This also works for a
-    // symbolic size.
+    // The last position is computed as the maximum of all positions along the axis, because this
+    // also works for a symbolic size.
     let reversed = b.iota(dim);
     let last = b.reduce_max(reversed, &[0]);
     let last = b.broadcast_to(last, shape);

@@ -17,8 +17,8 @@ pub static LGAMMA: OpDef = OpDef {
     ..OpDef::scalar(Scalar::Lgamma)
 };
 
-/// The position of the minimum of `lgamma` on the positive reals, and a lower bound of this
-/// minimum.
+/// The position of the minimum of `lgamma` on the positive reals, and a lower bound of `lgamma`
+/// there.
 const TROUGH: (f64, f64) = (1.461_632_144_968_362_3, -0.121_486_290_535_850);
 
 fn range(x: &[Interval], _: &[Attr]) -> Interval {

@@ -43,8 +43,8 @@ pub static LOG_SOFTMAX: OpDef = OpDef {
     examples,
 };
 
-/// Differences from the largest element keep their precision, even if elements are large. Differences from `logsumexp` would lose precision when
-/// `logsumexp` is rounded.
+/// Differences from the largest element are precise even if the elements are large. Differences from `logsumexp` would contain the rounding
+/// error of `logsumexp`.
 fn expand(b: &mut Builder, site: &OpCall) -> Value {
     let (x, axis) = (site.args[0], position(site.attrs));
     let shape = b.shape(x);

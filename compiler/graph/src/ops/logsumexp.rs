@@ -30,7 +30,7 @@ pub static LOGSUMEXP: OpDef = OpDef {
     examples,
 };
 
-/// Returns the axis of an op that works along a single axis.
+/// Returns the axis attribute of an op that works along a single axis.
 pub(super) fn position(attrs: &[Attr]) -> usize {
     axis(attrs) as usize
 }
@@ -54,7 +54,7 @@ fn eval(x: &[&Tensor], attrs: &[Attr]) -> Tensor {
     fold(x[0], &[position(attrs)], f64::NEG_INFINITY, join)
 }
 
-/// Returns the finite elements of `x`, and 0 in place of the others, so that infinities are never
+/// Returns `x` with 0 in place of elements that are not finite, so that infinities are never
 /// subtracted from each other.
 fn finite_or_zero(b: &mut Builder, x: Value) -> Value {
     let size = b.abs(x);
@@ -89,8 +89,8 @@ impl Shifted {
     }
 }
 
-/// The weights are computed from the differences between the elements and the largest element, because
-/// these differences keep their precision even if elements are large.
+/// The weights are computed from differences from the largest element, which are precise even if the
+/// elements are large.
 fn vjp(b: &mut Builder, site: &OpCall, dy: Value) -> Vec<Option<Value>> {
     let (x, axis) = (site.args[0], position(site.attrs));
     let shape = b.shape(x);

@@ -49,8 +49,8 @@ fn eval(x: &[&Tensor], attrs: &[Attr]) -> Tensor {
     Tensor::stack(&crate::eval::result_sizes(function), &rows)
 }
 
-/// Lifts the function over the new batch axis, and applies `map` to the lifted function. In batched
-/// operands, the batch axis comes after the axis along which `map` runs.
+/// Lifts the function over the new batch axis, and applies `map` to the lifted function. A batched
+/// operand has the axis along which `map` runs first, and the batch axis second.
 fn batch(b: &mut Builder, site: &OpCall, mapped: &[bool], dim: Dim) -> Value {
     let (function, count) = (function(site.attrs), self::mapped(site.attrs) as usize);
     let args = super::scan::new_axis_second(b, site.args, mapped, 0..count);

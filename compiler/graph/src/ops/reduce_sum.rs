@@ -49,8 +49,7 @@ pub(super) fn infer(types: &[&Type], attrs: &[Attr]) -> Inferred {
     Ok(types[0].with_shape(without_axes(&types[0].shape, &axes)))
 }
 
-/// Combines the elements along some axes with `combine`, beginning with the value
-/// `start`.
+/// Combines the elements along some axes with `combine`, starting with the value `start`.
 pub(super) fn fold(x: &Tensor, axes: &[usize], start: f64, combine: impl Fn(f64, f64) -> f64) -> Tensor {
     let keep = |at: &usize| !axes.contains(at);
     let kept: Vec<usize> = (0..x.shape.len()).filter(keep).collect();

@@ -32,8 +32,8 @@ pub static RESHAPE: OpDef = OpDef {
     examples,
 };
 
-/// Returns the symbolic sizes of a shape, in order. Also returns the products of the static
-/// sizes before, between and after the symbolic sizes.
+/// Returns the symbolic sizes of a shape, in order, and the products of the static sizes before,
+/// between and after them.
 fn segments(shape: &Shape) -> (Vec<Symbol>, Vec<usize>) {
     let (mut symbols, mut counts) = (Vec::new(), vec![1usize]);
     for dim in shape.dims() {

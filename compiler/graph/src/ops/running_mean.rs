@@ -34,8 +34,8 @@ pub static RUNNING_MEAN: OpDef = OpDef {
     },
 };
 
-/// Takes the mean along an axis of rows, and repeats it for each row. Along any other axis, such as the axis of draws, the means are
-/// separate.
+/// Takes the mean along an axis of rows, and repeats it for each row. For any other axis, such as the axis of draws, each position
+/// has its own mean.
 fn batch(b: &mut Builder, site: &OpCall, dim: Dim) -> Value {
     let x = site.args[0];
     if dim != Dim::Symbol(Symbol::Batch) {

@@ -29,7 +29,7 @@ pub static SAMPLE: OpDef = OpDef {
     examples,
 };
 
-/// Checks that parameters have the types that a distribution declares for its parameters.
+/// Checks that parameters have the types that the distribution declares for them.
 pub(super) fn expect_params(dist: &Instance, types: &[&Type]) -> Result<(), CallError> {
     if dist.params.len() != types.len() {
         return Err(CallError::Count {

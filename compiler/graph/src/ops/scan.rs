@@ -73,8 +73,8 @@ fn eval(x: &[&Tensor], attrs: &[Attr]) -> Tensor {
     Tensor::stack(&x[0].shape, &carries)
 }
 
-/// For each mapped operand in `looped`, moves the new first axis to the second position, so that
-/// the axis of the loop comes first again.
+/// For each mapped operand in `looped`, moves the new first axis to the second position. The axis
+/// of the loop then comes first again.
 pub(super) fn new_axis_second(
     b: &mut Builder,
     args: &[Value],

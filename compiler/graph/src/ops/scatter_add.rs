@@ -77,8 +77,8 @@ fn batch(b: &mut Builder, site: &OpCall, mapped: &[bool], dim: Dim) -> Value {
     if !mapped[1] {
         updates = b.broadcast_leading(updates, dim);
     }
-    // The positions may differ along the mapped axis, so an equality mask selects the updates for
-    // each position.
+    // The positions may differ along the mapped axis. The updates for each position are therefore
+    // selected by a mask that compares positions.
     let end = axis + b.rank(index) - 1;
     let mut dims = b.shape(updates).dims().to_vec();
     dims.insert(end, size);

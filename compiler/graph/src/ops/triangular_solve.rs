@@ -62,8 +62,8 @@ fn eval(x: &[&Tensor], attrs: &[Attr]) -> Tensor {
     result
 }
 
-/// Let `db` be the cotangent of `b`: `l^-T dx`, or `l^-1 dx` if `transposed` is true. The cotangent
-/// of `l` is the lower triangle of `-db x^T`, or of `-x db^T` if `transposed` is true.
+/// The cotangent of `b` is `db = l^-T dx`, and the cotangent of `l` is the lower triangle of
+/// `-db x^T`. If `transposed` is true, they are `db = l^-1 dx` and the lower triangle of `-x db^T`.
 fn vjp(b: &mut Builder, site: &OpCall, dy: Value) -> Vec<Option<Value>> {
     let transposed = transposed(site.attrs) != 0;
     let db = b.triangular_solve(site.args[0], dy, !transposed);

@@ -1,5 +1,5 @@
 //! Detects consecutive linear layers without an activation function between them. The data
-//! determine only the product of the weight matrices of such layers.
+//! determine only the product of their weight matrices.
 
 use super::body::Checker;
 use crate::builtin::{BuiltinRule, Reduction};
@@ -11,16 +11,16 @@ use bnnc_base::source::Span;
 use bnnc_grammar::ast::{BinaryOp, UnaryOp};
 use std::collections::HashMap;
 
-/// The effect of the inputs of a model or a layer on a value.
+/// How a value depends on the inputs of a model or a layer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Form {
-    /// The value does not depend on the inputs. If `random` is true, the value may depend on
-    /// parameters. If `random` is false, the value is a number.
+    /// The value does not depend on the inputs. If `random` is true, it may depend on parameters;
+    /// otherwise, it is a number.
     Fixed { random: bool },
-    /// An input, possibly shifted or scaled.
+    /// The value is an input, possibly shifted or scaled.
     Input,
-    /// Parameters multiplied by a value that depends on the inputs. An offset may be added.
-    /// `inputs` is the number of elements of that value, if known.
+    /// The value is the product of parameters and a factor that depends on the inputs, possibly
+    /// plus an offset. `inputs` is the number of elements of the factor, if known.
     Linear { at: Span, inputs: Option<i64> },
     /// The value depends on the inputs in a way that the other forms do not cover.
     Other,
@@ -38,13 +38,12 @@ struct Summary {
     result: Form,
 }
 
-/// Parameters multiplied by a value that is itself a product with parameters. The two products are
-/// two consecutive linear layers.
+/// A product of parameters and a value that is itself a product with parameters. The two products
+/// are two consecutive linear layers.
 #[derive(Clone, Copy, Debug)]
 struct Second {
     at: Span,
-    /// The position of the first product in the program. The second product uses the result of the
-    /// first product.
+    /// The position in the program of the first product, whose result the second product uses.
     first: Span,
     /// The numbers of elements of three values: the input of the first product, the value between
     /// the two products, and the result. A number is `None` if it is not known.
@@ -56,8 +55,7 @@ struct Second {
 /// Returns whether the value between two products has fewer elements than the input, and also fewer
 /// elements than the result. Two products with such a bottleneck form a low-rank matrix. A single
 /// matrix of weights cannot replace it. Several second products may use the same value, as in a
-/// model with several output layers. The function then adds up the numbers of elements of their
-/// results.
+/// model with several output layers. In this case, the sizes of their results are added up.
 fn is_bottleneck(seconds: &[Second]) -> bool {
     let is_below = |between: Option<i64>, outer: Option<i64>| match (between, outer) {
         (Some(between), Some(outer)) => between < outer,
@@ -75,12 +73,12 @@ struct Walk<'m> {
     module: &'m Module,
     layers: HashMap<LayerId, Summary>,
     forms: HashMap<LocalId, Form>,
-    /// True if parameters multiply the input of the current item.
+    /// True if the input of the current item is multiplied by parameters.
     multiplies: bool,
     /// True if the current item also uses its input outside of products with parameters.
     escapes: bool,
-    /// The positions of products whose results are also used outside a second product. If the
-    /// result of a product is also used outside a second product, its parameters are identifiable.
+    /// The positions of products whose results are also used outside a second product. The
+    /// parameters of such a product are identifiable.
     escaped: Vec<Span>,
     /// The second products.
     found: Vec<Second>,
@@ -150,7 +148,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Records a use of a value that the analysis does not follow.
+    /// Records that a value is used in a way that the analysis does not follow.
     fn escape(&mut self, form: Form) {
         match form {
             Form::Input => self.escapes = true,
@@ -211,7 +209,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Returns the form of a call with several arguments, for a function that the analysis does not
+    /// Returns the form of a call with several arguments of a function that the analysis does not
     /// follow. The result is fixed if all arguments are fixed.
     fn joint(&mut self, args: &[TypedExpr]) -> Form {
         let forms: Vec<Form> = args.iter().map(|arg| self.form(arg)).collect();
@@ -246,7 +244,7 @@ impl Walk<'_> {
                 [Form::Fixed { .. }, form] | [form, Form::Fixed { .. }],
             )
             | (BinaryOp::Div, [form, Form::Fixed { .. }]) => form,
-            // The sum of two products counts as one product whose input contains the inputs of
+            // The sum of two products is treated as one product whose input contains the inputs of
             // both.
             (BinaryOp::Add | BinaryOp::Sub, [Form::Linear { at, .. }, Form::Linear { .. }]) => {
                 Form::Linear { at, inputs: None }
@@ -363,7 +361,7 @@ fn is_array(expr: &TypedExpr) -> bool {
     matches!(&expr.ty, Ty::Tensor(_, dims) if !dims.is_empty())
 }
 
-/// Returns the number of elements of a type if it is known before the data are read.
+/// Returns the number of elements of a type if it can be known before the data are read.
 fn elements(ty: &Ty) -> Option<i64> {
     match ty {
         Ty::Tensor(Elem::Real(_), dims) => dims.iter().try_fold(1i64, |count, dim| {

@@ -19,7 +19,7 @@ use bnnc_grammar::ast::{self, BinaryOp, UnaryOp};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-/// The kind of item or text that is being checked. Different kinds allow different constructs.
+/// The kind of item or text that is being checked. It determines which constructs are allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BodyKind {
     /// The value of a constant or an option, or a start value.
@@ -55,12 +55,12 @@ impl BodyKind {
     }
 }
 
-/// For given arguments, the type of a distribution's values: the element type and the dims.
+/// The type of a distribution's values for certain arguments: the element type and the dims.
 #[derive(Clone, Debug)]
 pub struct DistValue {
     /// The type of one element.
     pub elem: Elem,
-    /// The dims that follow from the arguments or from the joint type.
+    /// The dims, as determined by the arguments or by the joint type.
     pub dims: Vec<DimExpr>,
     /// True if the distribution applies elementwise to arrays with any dims.
     pub elementwise: bool,
@@ -80,15 +80,15 @@ pub enum Made {
 /// The first call of each layer instance: the dims of its inputs, and its position in the program.
 pub type Calls = HashMap<(LocalId, Vec<i64>), (Vec<Vec<DimExpr>>, Span)>;
 
-/// The outputs by name. The value is the output's variable, with the elements that have a
-/// distribution. `None` in place of an element means the whole output.
+/// The outputs by name. The value holds the variable of the output, and the elements that have a
+/// distribution. `None` in place of an element stands for the whole output.
 pub type Outputs = HashMap<Arc<str>, (LocalId, Vec<(Option<DimExpr>, Span)>)>;
 
 /// The state of checking one item.
 pub struct Checker<'a> {
     /// The items that have been checked already.
     pub module: &'a Module,
-    /// The items and functions that names refer to.
+    /// The items and functions to which names refer.
     pub names: &'a ItemNames,
     /// True if the item belongs to the library.
     pub in_library: bool,
@@ -102,15 +102,14 @@ pub struct Checker<'a> {
     pub scopes: Vec<HashMap<Arc<str>, LocalId>>,
     /// Names that later statements of the same block declare, with their positions in the program.
     pub later: HashMap<Arc<str>, Span>,
-    /// For some variables, the range of values. These variables have a narrower range than their
-    /// type.
+    /// The ranges of those variables whose range is narrower than their type.
     pub ranges: HashMap<LocalId, Range>,
-    /// Variables that can have either sign for any data, because they are sums of parameters on the
-    /// reals.
+    /// Variables that can be positive or negative whatever the data are, because they are sums of
+    /// parameters on the reals.
     pub signed: HashSet<LocalId>,
     /// Variables that have been read.
     pub used: HashSet<LocalId>,
-    /// The dimension that each integer variable equals, for integers that are known before the run.
+    /// For each integer variable that is known before the run, the dimension that it equals.
     pub statics: HashMap<LocalId, DimExpr>,
     /// Variables whose value differs between examples.
     pub per_example: HashSet<LocalId>,
@@ -124,21 +123,21 @@ pub struct Checker<'a> {
     pub untyped: HashSet<LocalId>,
     /// The outputs of a model.
     pub outputs: Outputs,
-    /// For each variable, the output elements that the variable depends on.
+    /// For each variable, the output elements on which it depends.
     pub uses: HashMap<LocalId, Vec<Use>>,
-    /// The outputs that the arguments of each output's distribution read.
+    /// For each output, the outputs that the arguments of its distribution read.
     pub needs: Needs,
     /// The nesting depth of the current expression.
     pub depth: usize,
-    /// The position of the value of the current assignment. It is set if the assignment is in a layer, or in a
-    /// model and outside a `for`.
+    /// The position of the value of the current assignment. It is set in a layer, and in a model outside a
+    /// `for`.
     pub named_call: Option<Span>,
     /// The diagnostics so far.
     pub diagnostics: Vec<Diagnostic>,
 }
 
 impl<'a> Checker<'a> {
-    /// Returns the number of errors so far. Warnings do not count, because a value with a warning is still valid.
+    /// Returns the number of errors so far. Warnings are ignored, because a value with a warning is still valid.
     pub fn errors(&self) -> usize {
         let errors = self.diagnostics.iter();
         errors.filter(|found| found.severity == Severity::Error).count()
@@ -225,7 +224,7 @@ impl<'a> Checker<'a> {
     }
 
     /// Adds a variable to the innermost scope. If the scope already has a variable with this name,
-    /// reports an error. The new variable then hides the earlier one.
+    /// reports an error, and the new variable hides the earlier one.
     pub fn declare(&mut self, name: &Arc<str>, span: Span, ty: Ty, kind: LocalKind) -> LocalId {
         // In the REPL, a later variable may hide an earlier one.
         let hides = self.place == BodyKind::Prompt && self.scopes.len() == 1;
@@ -262,8 +261,8 @@ impl<'a> Checker<'a> {
         self.scopes.pop();
     }
 
-    /// Returns whether a name occurs on a line with a syntax error. Names of items do not count.
-    /// The erroneous line may declare the name.
+    /// Returns whether a name that is not the name of an item occurs on a line with a syntax error.
+    /// The erroneous line may declare this name.
     pub fn is_unread(&self, name: &str) -> bool {
         !self.in_library && self.names.unread.contains(name) && self.names.find_value(name, false).is_none()
     }
@@ -309,7 +308,7 @@ impl<'a> Checker<'a> {
 
     /// If an expression refers to a module of another language, such as `np` in `np.exp` or
     /// `np.random.normal`, returns the name of the module. A name that the program declares does
-    /// not count.
+    /// not refer to such a module.
     pub fn foreign_module(&self, base: &ast::Expr) -> Option<(Arc<str>, Span)> {
         match &*base.without_parentheses().kind {
             ast::ExprKind::Field(base, _) => self.foreign_module(base),
@@ -381,8 +380,8 @@ impl<'a> Checker<'a> {
 
     /// Warns about variables that are never read, and ends the check of the item.
     pub fn finish(mut self) -> (Locals, Vec<Diagnostic>) {
-        // An error often leaves variables unused. These warnings therefore appear only if no errors
-        // were found.
+        // An error often leaves variables unused, so these warnings appear only if there are no
+        // errors.
         if !self.in_library && !self.diagnostics.iter().any(Diagnostic::is_error) {
             for local in self.locals.ids() {
                 let Local { name, span, kind, ty } = &self.locals[local];

@@ -158,8 +158,8 @@ impl Checker<'_> {
         }
     }
 
-    /// Returns the result type of functions that build or transform arrays: matrices, joined
-    /// arrays, filled arrays, noise and images.
+    /// Returns the type of the result of a function that builds or transforms arrays: matrices,
+    /// joined arrays, filled arrays, noise and images.
     fn array_type(&mut self, builtin: &'static Builtin, values: &[TypedExpr], span: Span) -> Option<Ty> {
         match (builtin.rule, values) {
             (BuiltinRule::Cholesky(_), [a]) => {

@@ -25,9 +25,9 @@ pub struct Signature<'s> {
     pub name: &'s str,
     /// The parameters of the callee.
     pub params: &'s [ParamBinding],
-    /// The variables of the callee. Messages use their names for the dims.
+    /// The variables of the callee. Messages about its dims use their names.
     pub locals: &'s Locals,
-    /// The rule for arrays that a caller passes for parameters declared as scalars.
+    /// Whether a caller may pass arrays for parameters that are declared as scalars.
     pub lifts: Lifts<'s>,
 }
 
@@ -48,7 +48,7 @@ impl<'s> Signature<'s> {
     }
 }
 
-/// The rule that decides whether a callee can be applied elementwise to arrays.
+/// Whether a callee can be applied elementwise to arrays.
 #[derive(Clone, Copy)]
 pub enum Lifts<'s> {
     /// The callee can be applied elementwise.
@@ -56,12 +56,12 @@ pub enum Lifts<'s> {
     /// The callee cannot be applied elementwise, because some of its parameters are arrays.
     No,
     /// The callee cannot be applied elementwise, because its body contains a construct that is not elementwise. The fields are the position of
-    /// the construct in the program, and a description of the construct.
+    /// this construct in the program, and its description.
     But(Span, &'s str),
 }
 
-/// The checked arguments in declared order, and the lifted dims. The call is applied elementwise over
-/// the lifted dims.
+/// The checked arguments in declared order, and the dims over which the call is applied elementwise
+/// (the lifted dims).
 pub struct CheckedArguments {
     /// The values in declared order.
     pub values: Vec<TypedExpr>,
@@ -87,7 +87,7 @@ impl Checker<'_> {
         if let Some(local) = self.peek_local(name) {
             let ty = self.locals[local].ty.clone();
             let item = self.find_item(name).is_some() || builtin::lookup(name).is_some();
-            // In a call, a variable that cannot be called does not hide an item. For example, a parameter called `cholesky` does not hide
+            // In a call, a variable hides an item only if the variable can be called. For example, a parameter `cholesky` does not hide
             // the function `cholesky(a)`.
             if matches!(ty, Ty::Function(_) | Ty::Layer(_) | Ty::Error) || !item {
                 self.used.insert(local);
@@ -153,7 +153,7 @@ impl Checker<'_> {
         TypedExpr::new(TypedExprKind::CallLocal(local, values), ty, span)
     }
 
-    /// Returns the type of the result when a function of one real is applied to a value elementwise.
+    /// Returns the type that results from applying a function of one real to a value elementwise.
     fn real_like(&mut self, value: &TypedExpr, name: &str) -> Ty {
         match &value.ty {
             Ty::Error => Ty::Error,
@@ -185,7 +185,8 @@ impl Checker<'_> {
         TypedExpr::new(TypedExprKind::CallFn(id, arguments.values), ty, span)
     }
 
-    /// Expresses the type of the callee's result in the caller's variables. Reports a dimension that the arguments do not determine.
+    /// Expresses the type of the callee's result in terms of the caller's variables. Reports a dimension that the arguments do not
+    /// determine.
     pub fn result(&mut self, ty: &Ty, signature: Signature<'_>, span: Span) -> Ty {
         let Ty::Tensor(elem, dims) = ty else {
             return ty.clone();
@@ -236,7 +237,7 @@ impl Checker<'_> {
             .zip(params)
             .map(|(slot, param)| slot.map(|arg| self.argument_value(&param.param.ty, &arg.value)))
             .collect();
-        // Integers are checked first, because the dims of arrays depend on them.
+        // Integers are checked first, because dims of arrays depend on them.
         for (value, param) in values.iter().zip(params) {
             if let Some(value) = value
                 && param.param.ty == Ty::int()
@@ -282,7 +283,8 @@ impl Checker<'_> {
             }
         }
         if !missing.is_empty() {
-            // If a misspelt argument has already been reported, its parameter is not also reported as missing.
+            // If a misspelt argument name has already been reported, a parameter is not also reported as
+            // missing.
             if !misplaced {
                 self.report(report::missing(span, signature.name, &missing));
             }

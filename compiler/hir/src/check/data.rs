@@ -17,7 +17,7 @@ use bnnc_grammar::ast;
 use columns::entry;
 use std::path::PathBuf;
 
-/// The state while the checker reads the value of one option into a specification.
+/// The state of reading the value of one option into a specification.
 struct Reading<'r, 's> {
     session: &'r mut CheckSession<'s>,
     name: &'static str,
@@ -152,8 +152,8 @@ fn set(
 }
 
 impl Reading<'_, '_> {
-    /// Reads a constant number that `allows` accepts. If the value is not a constant number, the
-    /// error names `expected[0]`. If `allows` rejects the number, the error names `expected[1]`.
+    /// Reads a constant number that `allows` accepts. The text in the error is `expected[0]` if the
+    /// value is not a constant number, and `expected[1]` if `allows` rejects the number.
     fn number(
         &mut self,
         written: &ast::Expr,
@@ -247,7 +247,7 @@ fn standardise(session: &mut CheckSession<'_>, written: &ast::Expr, spec: &mut D
     }
 }
 
-/// Reads an option whose value is one of some words.
+/// Reads an option whose value must be one of the given words.
 fn word<T: Copy>(to: &mut Reading<'_, '_>, written: &ast::Expr, words: &[(&str, T)]) -> Option<T> {
     let word = written.as_name().map_or("", |word| word);
     let found = words.iter().find(|(known, _)| *known == word);

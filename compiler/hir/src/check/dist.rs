@@ -1,4 +1,4 @@
-//! Checks distributions: the items, the construction of distributions, and the use of their parts.
+//! Checks distributions: the items, the construction of distributions, and uses of their parts.
 
 mod defined;
 mod ends;
@@ -91,7 +91,7 @@ pub fn check(session: &mut CheckSession<'_>, id: DistId, item: &DistDecl, librar
 }
 
 /// Reads a flag: `point = true`, `improper = true`, `mixture = true` or `per_tensor = true`.
-/// `per_tensor = true` is allowed only for a distribution on `real[n]`. Without it, such a
+/// `per_tensor = true` is allowed only for a distribution on `real[n]`. Without this flag, such a
 /// distribution would be joint across several tensors.
 fn flag(body: &mut Checker<'_>, line: &ast::Definition, flag: Flag, dist: &mut DistItem) {
     let name = flag.name();
@@ -112,9 +112,9 @@ fn flag(body: &mut Checker<'_>, line: &ast::Definition, flag: Flag, dist: &mut D
     }
 }
 
-/// Checks the parts of a point distribution and of an improper distribution. A point distribution
-/// needs a `draw` without noise and cannot have a density. An improper distribution needs
-/// `log_density` and cannot have a `draw`.
+/// Checks which parts a point distribution or an improper distribution declares. A point
+/// distribution needs a `draw` without noise and cannot have a density. An improper distribution
+/// needs `log_density` and cannot have a `draw`.
 fn check_measure(body: &mut Checker<'_>, item: &DistDecl, dist: &DistItem, seen: &HashMap<Defined, Span>) {
     use DistributionPart as Part;
     let (flag, wanted, excluded, other) = match dist.measure {
@@ -198,8 +198,8 @@ fn declare_argument(body: &mut Checker<'_>, argument: &Ident, kind: PartArgument
 
 /// Checks that the value of a definition has the right type. `log_density`, `cdf` and `entropy` are
 /// scalars. `draw` has the type of the distribution's values. `mean`, `variance` and the other
-/// moments have this type too. If the distribution is discrete, their elements are reals.
-/// `probabilities` is a vector.
+/// moments have this type too, except that their elements are reals if the distribution is
+/// discrete. `probabilities` is a vector.
 fn check_result(body: &mut Checker<'_>, result: PartResult, value: &TypedExpr, on: &Ty) {
     let Ty::Tensor(elem, dims) = on else { return };
     let real = |dims: &[DimExpr]| Ty::reals(dims.to_vec());
@@ -227,8 +227,8 @@ fn check_result(body: &mut Checker<'_>, result: PartResult, value: &TypedExpr, o
 }
 
 impl Checker<'_> {
-    /// Checks the construction of a distribution, such as `Normal(0, 1)`. Also returns the type of
-    /// the distribution's values.
+    /// Checks the construction of a distribution, such as `Normal(0, 1)`. Returns it with the type
+    /// of its values.
     pub fn make_dist(&mut self, id: DistId, args: &[Arg], span: Span) -> (TypedExpr, Option<DistValue>) {
         let id = match parameterisation::chosen(self.module, id, args) {
             Ok(id) => id,
@@ -306,7 +306,8 @@ impl Checker<'_> {
         }
     }
 
-    /// Checks the use of a distribution's part, such as `prior.mean` or `prior.log_density(x)`.
+    /// Checks an expression that uses a part of a distribution, such as `prior.mean` or
+    /// `prior.log_density(x)`.
     pub fn part(&mut self, base: &ast::Expr, part: &Ident, args: Option<&[Arg]>, span: Span) -> TypedExpr {
         if let Some(module) = self.foreign_module(base) {
             self.skip(args.unwrap_or_default(), span);

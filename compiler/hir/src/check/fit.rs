@@ -14,20 +14,20 @@ use bnnc_base::number::exact;
 use bnnc_base::source::Span;
 use bnnc_graph::dist::Support;
 
-/// The parameter that receives a value, with all dims that the call has been lifted over so far.
+/// The parameter to which a value is passed, and all dims over which the call has been lifted so far.
 pub struct ParamSlot<'s> {
     /// The parameter's name.
     pub name: &'s str,
     /// The signature of the callee.
     pub signature: Signature<'s>,
-    /// The dims of the arrays that the call passes for scalar parameters, with the position of the
-    /// first such array.
+    /// The dims of the arrays that are passed for scalar parameters, and the position of the first
+    /// such array.
     pub lifted: &'s mut Option<(Vec<DimExpr>, Span)>,
 }
 
 impl Checker<'_> {
-    /// Checks a value against an expected type. If a slot is given, messages name its parameter. An
-    /// array may then be passed for a scalar parameter.
+    /// Checks a value against an expected type. If a slot is given, messages name its parameter,
+    /// and an array may be passed for a scalar parameter.
     pub fn fit(
         &mut self,
         value: &TypedExpr,
@@ -75,8 +75,8 @@ impl Checker<'_> {
             Some(name) => report::argument_mismatch(value.span, name, &expected, &found),
             None => report::mismatch(value.span, &expected, &found),
         };
-        // If a number takes the place of a distribution, the call often has one argument too many
-        // before the number.
+        // If there is a number where a distribution is expected, the call often has one argument
+        // too many before it.
         if let Some(callee) = callee {
             let names = callee.params.iter().map(|param| &*param.param.name);
             diagnostic = diagnostic.help(report::takes(callee.name, names));
@@ -158,7 +158,7 @@ impl Checker<'_> {
     }
 
     /// Checks whether a value can lie in the expected support. If only a part of the value's range
-    /// lies in the support, the check is made at run time instead.
+    /// lies in the support, the check is left to the run.
     pub fn check_support(
         &mut self,
         value: &TypedExpr,
@@ -205,7 +205,8 @@ impl Checker<'_> {
         !refuted
     }
 
-    /// Warns if a parameter on the reals, or a sum of such parameters, is used where a smaller support is expected.
+    /// Warns if a parameter on the reals, or a sum of such parameters, is used where a narrower support is
+    /// expected.
     fn either_sign(&mut self, value: &TypedExpr, what: Option<&str>, wanted: Support) {
         let places = matches!(self.place, BodyKind::Model | BodyKind::Layer);
         if self.in_library || !places || !is_signed(self.module, &self.locals, &self.signed, value) {
@@ -233,7 +234,7 @@ fn elem_fits(wanted: &Elem, found: &Elem, solver: &mut Solver, span: Span) -> bo
     }
 }
 
-/// Returns the argument that determined a dimension of the callee.
+/// Returns the value of the argument that determined a dimension of the callee, and its position.
 fn bound_by(dim: &DimExpr, solver: &Solver) -> Option<(DimExpr, Span)> {
     dim.terms.keys().flatten().find_map(|atom| match atom {
         Atom::Local(local) => solver.get(*local).cloned(),
@@ -242,7 +243,7 @@ fn bound_by(dim: &DimExpr, solver: &Solver) -> Option<(DimExpr, Span)> {
 }
 
 pub(super) fn range_text(low: f64, high: f64) -> String {
-    // Adding zero turns a negative zero into a positive zero. Messages then do not show `-0`.
+    // Adding zero turns a negative zero into a positive one, so that messages do not show `-0`.
     let (low, high) = (low + 0.0, high + 0.0);
     match (low, high) {
         (low, high) if low == high => exact(low),
@@ -252,7 +253,8 @@ pub(super) fn range_text(low: f64, high: f64) -> String {
     }
 }
 
-/// Suggests a conversion for a vector in place of an image (channels, rows and columns), or for an image in place of a vector.
+/// Suggests a conversion if a vector is found where an image (channels, rows and columns) is expected, or an image where a
+/// vector is expected.
 fn image_hint(found: &[DimExpr], wanted: &[DimExpr], locals: &Locals) -> Option<String> {
     match (found, wanted) {
         ([size], [_, _, _]) => Some(format!(

@@ -148,8 +148,8 @@ fn data(session: &mut CheckSession<'_>, written: &ast::Expr) -> Option<DataId> {
     })
 }
 
-/// Checks that the posterior has a line for every site. Only methods that require a posterior need
-/// this check.
+/// Checks that the posterior has a line for every site. This check is for methods that require a
+/// posterior.
 fn all_sites(session: &mut CheckSession<'_>, id: PosteriorId, method: &MethodDef, span: Span) {
     let posterior = &session.module.posteriors[id];
     let Some(model) = session.models.get(&Def::Posterior(id)).copied() else {
@@ -163,8 +163,8 @@ fn all_sites(session: &mut CheckSession<'_>, id: PosteriorId, method: &MethodDef
     }
 }
 
-/// Checks that every line of the posterior fixes a site. Methods that sample sites do not accept
-/// variational families.
+/// Checks that every line of the posterior fixes a site. It is for methods that sample sites and do
+/// not accept variational families.
 fn only_fixed(session: &mut CheckSession<'_>, id: PosteriorId, method: &MethodDef, span: Span) {
     let posterior = &session.module.posteriors[id];
     let family = |line: &&PosteriorLine| match &line.value {

@@ -43,8 +43,8 @@ pub fn check(session: &mut CheckSession<'_>, id: LayerId, item: &ast::LayerDecl,
 }
 
 impl Checker<'_> {
-    /// Returns whether a right-hand side constructs layers. Layers are assigned to this name. It
-    /// becomes a prefix of the paths of the layers' sites.
+    /// Returns whether a right-hand side constructs layers. The name to which they are assigned
+    /// becomes a prefix of the paths of their sites.
     pub fn makes_layer(&self, written: &ast::Expr) -> bool {
         match &*written.kind {
             ast::ExprKind::Call(callee, _) => self.layer_named(callee).is_some(),
@@ -214,7 +214,7 @@ impl Checker<'_> {
     }
 
     /// Resolves a callee to a layer instance. Returns its variable, its indices in a list of
-    /// layers, and its construction.
+    /// layers, and how it was constructed.
     fn made(&self, callee: &TypedExpr) -> Option<(LocalId, Vec<i64>, Made)> {
         match &callee.kind {
             TypedExprKind::Local(local) => Some((*local, Vec::new(), self.made.get(local)?.clone())),
@@ -254,8 +254,8 @@ impl Checker<'_> {
     }
 }
 
-/// Returns one element of a list of layers. In its dims, the position of the element replaces the
-/// counter.
+/// Returns one element of a list of layers. In its dims, the counter is replaced by the position of
+/// the element.
 fn at_index(made: &Made, counter: LocalId, position: &DimExpr) -> Made {
     match made {
         Made::One(id, solver) => Made::One(*id, solver.replaced(&Atom::Local(counter), position)),

@@ -134,7 +134,7 @@ impl Walk {
     }
 
     /// Visits a line of a posterior. Only the right-hand side can contain names of items, because
-    /// the left-hand side consists of sites.
+    /// the left-hand side is the name of a site.
     fn line(&mut self, line: &Stmt) {
         match &line.kind {
             StmtKind::Assign { value: right, .. } | StmtKind::Sample { dist: right, .. } => self.expr(right),
@@ -153,9 +153,9 @@ impl Walk {
         }
     }
 
-    /// Visits an option block. Three kinds of words in an option block are names of items: the
-    /// inference block in `start`, the inference block in a score, and a called function, such as
-    /// `Adam` in `Adam(1e-3)`.
+    /// Visits an option block. It contains three kinds of names of items: the inference block in
+    /// `start`, the inference block in a score, and a called function, such as `Adam` in
+    /// `Adam(1e-3)`.
     fn settings(&mut self, settings: &[Setting]) {
         for setting in settings {
             self.option(&setting.name.name, &setting.value);
@@ -205,8 +205,8 @@ impl Walk {
     }
 }
 
-/// Returns the kind of the option with this name in any method. The function searches all methods.
-/// The reason is that the name of the item's own method may be misspelt.
+/// Returns the kind of the option with this name. It searches all methods, because the name of the
+/// item's own method may be misspelt.
 fn kind(name: &str) -> Option<OptionKind> {
     let mut options = method::ALL.iter().filter_map(|method| method.option(name));
     options.next().map(|option| option.kind)

@@ -52,8 +52,7 @@ pub fn check(session: &mut CheckSession<'_>, id: ModelId, item: &ast::ModelDecl)
     body.needs_in_order();
     body.missing_activations(&[], &statements);
     body.uncalled_layers();
-    // The posterior summary includes every quantity that does not depend on the row. A quantity in
-    // the summary counts as used.
+    // Quantities that do not depend on the row appear in the posterior summary, so they are used.
     let quantities = statements.iter().filter_map(|stmt| match stmt {
         TypedStmt::Let(local, _) if !body.per_example.contains(local) => Some(*local),
         _ => None,

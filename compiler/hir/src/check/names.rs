@@ -64,13 +64,13 @@ pub struct ItemNames {
     /// Names on lines with syntax errors. The checker does not know whether these lines declare the
     /// names.
     pub unread: HashSet<Arc<str>>,
-    /// Items that could not be checked because they depend on themselves. The uses of such an item
-    /// do not cause further errors.
+    /// Items that could not be checked because they depend on themselves. Using such an item does
+    /// not cause further errors.
     pub broken: HashSet<Def>,
 }
 
 impl ItemNames {
-    /// Adds a name. If the file already has an item with this name, returns the position of that item in the program.
+    /// Adds a name. If the file already has an item with this name, returns its position in the program.
     pub fn add(&mut self, name: &Arc<str>, def: Def, span: Option<Span>, library: bool) -> Option<Span> {
         let table = if library {
             &mut self.library
@@ -114,7 +114,7 @@ impl ItemNames {
         names
     }
 
-    /// Returns the names of a module that is already checked. A later item hides an earlier item
+    /// Returns the names of a module that is already checked. A later item hides an earlier one
     /// with the same name.
     pub fn of(module: &Module) -> ItemNames {
         let others: HashSet<DistId> = module.dists.iter().flat_map(|dist| dist.others.clone()).collect();

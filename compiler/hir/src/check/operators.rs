@@ -246,7 +246,7 @@ impl Checker<'_> {
         TypedExpr::new(TypedExprKind::Index(Box::new(base), indices), ty, span)
     }
 
-    /// If a base has an error, checks its indices too, so that errors in the indices are reported.
+    /// Checks the indices of a base that has an error, so that errors in the indices are reported too.
     fn indices(&mut self, written: &[ast::Index]) {
         for index in written {
             match index {
@@ -354,7 +354,7 @@ fn is_arithmetic(op: BinaryOp) -> bool {
 }
 
 /// Returns the element type of a result. If the operands have wrong types, the error describes the
-/// operand type that the operator requires.
+/// type that the operator requires.
 fn result_elem(op: BinaryOp, a: &Elem, b: &Elem, want: Want) -> Result<Elem, &'static str> {
     let both_integral = a.is_integral() && b.is_integral();
     let numbers = *a != Elem::Bool && *b != Elem::Bool;

@@ -198,8 +198,8 @@ pub fn number(
             }
             _ => None,
         };
-        // If a name is not the name of a constant, the error calls it a misplaced word instead of
-        // an unknown variable.
+        // If a name does not refer to a constant, the error describes it as a misplaced word and
+        // not as an unknown variable.
         let word = matches!(
             &*written.without_parentheses().kind,
             ast::ExprKind::Name(_) | ast::ExprKind::Text(_)

@@ -19,8 +19,8 @@ pub fn order(session: &mut CheckSession<'_>, entries: &[ItemEntry<'_>]) -> Vec<u
         .map(|(entry, node)| (entry.def, *node))
         .collect();
     for (entry, node) in entries.iter().zip(&nodes) {
-        // An option on the command line depends on the same items as the same option in the
-        // program.
+        // If an option on the command line names an item, the inference block depends on this item,
+        // just as for an option in the program.
         let overrides = session.context.overrides.iter();
         let given = overrides
             .filter(|one| matches!(entry.def, Def::Infer(_)) && *one.item == *entry.name.name)
@@ -57,7 +57,7 @@ pub fn order(session: &mut CheckSession<'_>, entries: &[ItemEntry<'_>]) -> Vec<u
     }
     let mut sorted = Vec::new();
     let mut visit = DfsPostOrder::empty(&graph);
-    // Constants are checked first, because the dependence graph does not contain the constants that option values mention.
+    // Constants are checked first, because constants in option values are not part of the dependence graph.
     let (constants, others): (Vec<_>, Vec<_>) = nodes
         .into_iter()
         .partition(|node| matches!(entries[graph[*node]].def, Def::Const(_)));
@@ -71,8 +71,8 @@ pub fn order(session: &mut CheckSession<'_>, entries: &[ItemEntry<'_>]) -> Vec<u
     sorted
 }
 
-/// Returns the items that a mentioned name may refer to. In data items, posteriors and inference
-/// blocks, a name may refer to any item. Elsewhere, a name refers only to items that can stand in
+/// Returns the items to which a mentioned name may refer. In data items, posteriors and inference
+/// blocks, it may refer to any item. Elsewhere, it refers only to items that can occur in
 /// expressions.
 fn needed(session: &CheckSession<'_>, entry: &ItemEntry<'_>, name: &str) -> Vec<Def> {
     let value = session.names.find_value(name, entry.library);
@@ -85,8 +85,8 @@ fn needed(session: &CheckSession<'_>, entry: &ItemEntry<'_>, name: &str) -> Vec<
         .collect()
 }
 
-/// Returns a distribution together with its other parameterisations. Within a parameterisation,
-/// only the parameterisations that are declared before it are returned.
+/// Returns a distribution together with its other parameterisations. If `entry` is itself one of
+/// them, returns only those that are declared before it.
 fn parameterisations(session: &CheckSession<'_>, entry: &ItemEntry<'_>, def: Def) -> Vec<Def> {
     let Def::Dist(first) = def else { return vec![def] };
     let others = session.module.dists[first].others.iter();
@@ -97,8 +97,8 @@ fn parameterisations(session: &CheckSession<'_>, entry: &ItemEntry<'_>, def: Def
     }
 }
 
-/// Returns a path of items in a strongly connected component: each item needs the next item. The
-/// path comes from a greedy walk. It may therefore leave out items of the component.
+/// Returns a path of items in a strongly connected component, in which each item needs the next
+/// one. A greedy walk finds it, so it may leave out items of the component.
 fn along(graph: &DiGraph<usize, ()>, component: &[NodeIndex]) -> Vec<NodeIndex> {
     let Some(first) = component.first() else {
         return Vec::new();

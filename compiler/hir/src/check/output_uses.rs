@@ -10,15 +10,15 @@ use std::collections::HashMap;
 pub struct Use {
     /// The output.
     pub output: LocalId,
-    /// The first element and one past the last element that the expression reads. `None` if data or
-    /// a function determine these elements.
+    /// The first element that the expression reads, and the element after the last one. `None` if
+    /// these depend on data or on a function.
     pub elements: Option<[DimExpr; 2]>,
     /// The position of the expression.
     pub span: Span,
 }
 
 impl Use {
-    /// Returns a use of the same output at unknown elements.
+    /// Returns a use that reads unknown elements of the same output.
     pub fn somewhere(self) -> Use {
         Use {
             elements: None,
@@ -27,5 +27,6 @@ impl Use {
     }
 }
 
-/// Maps each output to the outputs that its distribution reads, with the positions of the reads in the program.
+/// For each output, the outputs that its distribution reads, and the positions in the program where it reads
+/// them.
 pub type Needs = HashMap<LocalId, Vec<(LocalId, Span)>>;

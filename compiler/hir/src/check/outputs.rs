@@ -1,6 +1,6 @@
 //! Checks that the distributions of a model's outputs define a joint density. For this, an output
-//! must not depend on itself, directly or through other outputs. Dependences that are determined by
-//! sizes are checked by `elaborate::joint_density`. This check runs when the sizes are known.
+//! must not depend on itself, directly or through other outputs. Whether elements depend on
+//! themselves may depend on sizes; `elaborate::joint_density` checks this when the sizes are known.
 
 use super::body::Checker;
 use super::output_uses::Use;
@@ -10,14 +10,13 @@ use crate::tree::{LocalId, TypedComprehension, TypedExpr, TypedExprKind, TypedIn
 use crate::walk;
 use bnnc_base::source::Span;
 
-/// The distribution of an output or of one of its elements. The index of such an element is a
-/// counter.
+/// The distribution of an output, or of one of its elements, whose index is a counter.
 #[derive(Clone, Copy)]
 pub struct OutputDist<'e> {
     /// The output.
     pub output: LocalId,
-    /// The counter that indexes the element with the distribution. `None` if the statement gives a
-    /// distribution to the whole output.
+    /// The counter that is the index of the element. `None` if the statement gives a distribution
+    /// to the whole output.
     pub counter: Option<&'e DimExpr>,
     /// The distribution.
     pub dist: &'e TypedExpr,
@@ -48,7 +47,7 @@ impl Checker<'_> {
                         span: expr.span,
                     }),
                     // The analysis does not track the individual elements of an array that is
-                    // computed from an output. The use is therefore at unknown elements.
+                    // computed from an output, so the elements that are read are unknown.
                     _ => found.extend(self.uses(base).into_iter().map(Use::somewhere)),
                 }
                 found
@@ -62,7 +61,8 @@ impl Checker<'_> {
         }
     }
 
-    /// Like [`Checker::uses`], but without duplicates. Duplicates would multiply along a chain of variables.
+    /// Like [`Checker::uses`], but without duplicates. Along a chain of variables, the number of duplicates
+    /// would grow exponentially.
     pub fn distinct_uses(&self, expr: &TypedExpr) -> Vec<Use> {
         let mut distinct: Vec<Use> = Vec::new();
         for found in self.uses(expr) {
@@ -88,7 +88,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Returns the uses of outputs in a comprehension, over all values of the counter together.
+    /// Returns the uses of outputs in a comprehension, for all values of the counter together.
     fn counted(&self, inner: &TypedComprehension) -> Vec<Use> {
         let ends = self.dim_of(&inner.from).zip(self.dim_of(&inner.to));
         let counter = Atom::Local(inner.counter);
@@ -102,9 +102,8 @@ impl Checker<'_> {
             if !elements.iter().any(has) {
                 continue;
             }
-            // Suppose that the index contains the counter with coefficient one. In this case, the
-            // first value of the counter reads the first element, and the last value reads the last
-            // element.
+            // If the index contains the counter with coefficient one, the first value of the
+            // counter reads the first element, and the last value reads the last element.
             found.elements = match &ends {
                 Some((from, to)) if !moves.iter().any(has) => {
                     let last = to.plus(&DimExpr::number(1), -1);
@@ -200,8 +199,8 @@ impl Checker<'_> {
 /// Returns whether the counter is known to lie in the half-open range of elements.
 fn holds([from, to]: &[DimExpr; 2], counter: &DimExpr) -> bool {
     let beyond = |end: &DimExpr| end.plus(counter, -1).as_number();
-    // If a range starts at the first element, it contains the counter if the counter is below the
-    // end of the range.
+    // A range that starts at the first element contains the counter if the counter is below its
+    // end.
     let starts = match (beyond(from), from.as_number()) {
         (Some(distance), _) => distance <= 0,
         (None, Some(first)) => first == 0,

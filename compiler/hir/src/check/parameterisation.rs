@@ -1,7 +1,6 @@
 //! Distributions with several parameterisations: `Bernoulli(logit = ..)` and `Bernoulli(p = ..)` are two items with one name.
 //!
-//! A call chooses the first parameterisation that has all the argument names that the call uses. A call without argument names chooses the first
-//! parameterisation.
+//! A call chooses the first parameterisation that has all argument names in the call, and the first of all if the call has no argument names.
 
 use super::body::{BodyKind, Checker};
 use crate::builtin::BuiltinRule;
@@ -25,7 +24,7 @@ use std::collections::{HashMap, HashSet};
 ///
 /// # Errors
 /// Fails if an argument name does not occur in any of the parameterisations, or if no
-/// parameterisation has all argument names.
+/// parameterisation has all argument names in the call.
 pub fn chosen(module: &Module, first: DistId, args: &[ast::Arg]) -> Result<DistId, Box<Diagnostic>> {
     let item = &module.dists[first];
     let named = || args.iter().filter_map(|arg| arg.name.as_ref());
@@ -39,7 +38,7 @@ pub fn chosen(module: &Module, first: DistId, args: &[ast::Arg]) -> Result<DistI
         return Ok(*id);
     }
     if item.others.is_empty() {
-        // The caller reports the unknown name, because the caller has more information about the parameters.
+        // The caller reports the unknown name, because it has more information about the parameters.
         return Ok(first);
     }
     let mut names: Vec<&str> = Vec::new();
@@ -90,7 +89,7 @@ impl Checker<'_> {
         range::range(self.module, &self.ranges, value)
     }
 
-    /// Returns the range of a distribution's values. The range follows from the ends that the
+    /// Returns the range of a distribution's values. It is derived from the ends that the
     /// distribution declares.
     pub fn range_of_values(&self, dist: &TypedExpr) -> Option<Range> {
         let TypedExprKind::MakeDist(id, args) = &dist.kind else {
@@ -108,8 +107,8 @@ impl Checker<'_> {
         Some((low.0, high.1))
     }
 
-    /// Warns if the square of a parameter is passed as a standard deviation. In statistical texts, the second argument of `Normal(mu, sigma ^ 2)` is
-    /// the variance. Here, it is the standard deviation.
+    /// Warns if the square of a parameter is passed as a standard deviation. Statistical texts write `Normal(mu, sigma ^ 2)`, with the variance as
+    /// the second argument. In this language, it is the standard deviation.
     pub fn squared_deviation(&mut self, id: DistId, values: &[TypedExpr]) {
         let places = matches!(self.place, BodyKind::Model | BodyKind::Layer);
         let Some(at) = deviation(self.module, id).filter(|_| places && !self.in_library) else {
@@ -163,7 +162,7 @@ impl Checker<'_> {
     }
 }
 
-/// Like [`Checker::applied_twice`], but for arguments whose ranges follow from the values of the
+/// Like [`Checker::applied_twice`], but for arguments whose ranges depend on the values of the
 /// inputs. An example is `exposure * exp(x)` with a positive exposure. The function warns only if
 /// the argument is computed with an inverse link function. Other positive arguments, such as a
 /// positive slope times a positive column, may be intended.
@@ -251,8 +250,8 @@ impl Links<'_> {
 /// Inverse link functions.
 static INVERSE_LINKS: [&OpDef; 3] = [&ops::exp::EXP, &ops::softplus::SOFTPLUS, &ops::sigmoid::SIGMOID];
 
-/// Returns the index of the parameter that is the standard deviation. The square of this parameter
-/// is the variance that the distribution declares.
+/// Returns the index of the parameter that is the standard deviation: its square is the variance
+/// that the distribution declares.
 fn deviation(module: &Module, id: DistId) -> Option<usize> {
     let item = &module.dists[id];
     let variance = item.value(DistributionPart::Variance)?;
@@ -260,7 +259,7 @@ fn deviation(module: &Module, id: DistId) -> Option<usize> {
     item.params.iter().position(|param| param.local == base)
 }
 
-/// Returns the variable if an expression is the square of a variable.
+/// If an expression is the square of a variable, returns the variable.
 fn square_of(module: &Module, expr: &TypedExpr) -> Option<LocalId> {
     match &expr.kind {
         TypedExprKind::Binary(BinaryOp::Mul, left, right) => match (&left.kind, &right.kind) {
@@ -271,7 +270,7 @@ fn square_of(module: &Module, expr: &TypedExpr) -> Option<LocalId> {
             TypedExprKind::Local(base) if constant(module, power) == Some(2.0) => Some(*base),
             _ => None,
         },
-        // For a call, the function may return the square of its argument.
+        // A called function may return the square of its argument.
         TypedExprKind::CallFn(id, args) => {
             let item = &module.fns[*id];
             let ([param], [TypedStmt::Return(value)], [arg]) = (&item.params[..], &item.body[..], &args[..])

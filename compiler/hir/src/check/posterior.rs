@@ -125,8 +125,8 @@ fn covered(
         return unknown(session, path, span, model);
     }
     for site in matching {
-        // The paths `layers[0].w` and `layers[1].w` both match the site `layers[_].w`. They may
-        // nevertheless stand on separate lines.
+        // The paths `layers[0].w` and `layers[1].w` may have separate lines, although both match
+        // the site `layers[_].w`.
         let key = if site.contains("[_]") {
             format!("{path} {site}")
         } else {
@@ -166,7 +166,7 @@ fn fixed_site(session: &mut CheckSession<'_>, value: &ast::Expr) -> Option<Poste
     Some(PosteriorValue::From(id, rest.into()))
 }
 
-/// Checks a line such as `w = other.w`: the other inference block must have the sites that the line
+/// Checks a line such as `w = other.w`. The other inference block must have the sites that the line
 /// fixes.
 fn same_sites(
     session: &mut CheckSession<'_>,

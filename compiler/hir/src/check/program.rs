@@ -87,7 +87,7 @@ fn collect<'m>(
 }
 
 /// Returns whether a second `dist` with the same name is another parameterisation of the first. A call chooses a parameterisation by argument
-/// names. Two parameterisations must therefore not have the same set of names.
+/// names. Two parameterisations must therefore have different sets of names.
 fn is_parameterisation(
     session: &mut CheckSession<'_>,
     def: Def,

@@ -20,7 +20,7 @@ use bnnc_grammar::ast::{self, BinaryOp};
 use bnnc_graph::dist::Support;
 use std::sync::Arc;
 
-/// The parts of a `~` statement other than its left-hand side.
+/// All parts of a `~` statement except its left-hand side.
 #[derive(Clone, Copy)]
 pub struct Tilde<'w> {
     /// The declared type.
@@ -93,7 +93,7 @@ impl Checker<'_> {
         let dist = self.dist_expr(dist);
         let ty = self.sampled_type(name, declared, &dist);
         // Inference needs gradients with respect to sites, so a discrete site is an error. The REPL
-        // accepts discrete sites, because statements in the REPL do not run inference.
+        // accepts it, because statements in the REPL do not run inference.
         if self.place != BodyKind::Prompt
             && let Ty::Tensor(elem @ (Elem::Bool | Elem::Count | Elem::Int | Elem::Index(_)), _) = &ty
         {
@@ -129,8 +129,8 @@ impl Checker<'_> {
         })
     }
 
-    /// If a discrete site is reported as an error, drops warnings about the arguments of its
-    /// distribution. Only diagnostics from index `since` on are dropped.
+    /// Drops warnings about the arguments of a distribution if an error reports its site as
+    /// discrete. Only diagnostics from index `since` on are considered.
     fn keep_discrete(&mut self, since: usize) {
         let is_of = |found: &Diagnostic, code: &'static Code| found.code.id == code.id;
         let recent = &self.diagnostics[since..];
@@ -335,7 +335,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Suggests a replacement for a vector argument of the distribution: one element of the vector.
+    /// Suggests replacing a vector argument of the distribution by one of its elements.
     fn of_one_element(&self, dist: &TypedExpr) -> String {
         let is_vector = |part: &&TypedExpr| matches!(&part.ty, Ty::Tensor(_, dims) if dims.len() == 1);
         let name_of = |part: &TypedExpr| match &part.kind {

@@ -1,4 +1,4 @@
-//! The state of checking a program, which the check of every item shares.
+//! The state of checking a program. All checks of items use it.
 
 use super::CheckContext;
 use super::body::{BodyKind, Checker};
@@ -22,7 +22,7 @@ pub struct CheckSession<'a> {
     pub context: &'a CheckContext,
     /// The diagnostics so far.
     pub diagnostics: Vec<Diagnostic>,
-    /// The models of the posteriors and inference blocks whose references are valid.
+    /// The model of each posterior and inference block that refers to a valid model.
     pub models: HashMap<Def, ModelId>,
 }
 

@@ -6,9 +6,8 @@ use crate::types::{Elem, Ty};
 use bnnc_base::source::Span;
 use std::collections::BTreeMap;
 
-/// The known dims and static integers of a callee. The solver represents the callee's variables as
-/// metavariables. The reason is that a variable of the caller may have the same id as a variable of
-/// the callee.
+/// The known dims and static integers of a callee. Variables of the callee are represented as
+/// metavariables, because a variable of the caller may have the same id.
 #[derive(Clone, Debug, Default)]
 pub struct Solver {
     found: BTreeMap<u32, (DimExpr, Span)>,
@@ -24,7 +23,7 @@ impl Solver {
         }
     }
 
-    /// Sets one variable of the callee to a value.
+    /// Sets a variable of the callee to a value.
     pub fn set(&mut self, local: LocalId, dim: DimExpr, span: Span) {
         self.found.entry(local.0).or_insert((dim, span));
     }
@@ -35,8 +34,8 @@ impl Solver {
         self.found.get(&local.0)
     }
 
-    /// Returns a copy of the solver. In all known dims of the copy, `value` replaces the atom
-    /// `wanted`.
+    /// Returns a copy of the solver in which the atom `wanted` is replaced by `value` in all known
+    /// dims.
     pub fn replaced(&self, wanted: &Atom, value: &DimExpr) -> Solver {
         let replace = |dim: &DimExpr| dim.substitute(&|atom| (atom == wanted).then(|| value.clone()));
         let found = self
@@ -84,9 +83,8 @@ impl Solver {
         }
     }
 
-    /// Returns whether a dimension of the callee can be equal to a dimension of the caller. If the
-    /// equation has exactly one unknown, solves for this unknown. If the equation has several
-    /// unknowns, returns `true`.
+    /// Returns whether a dimension of the callee can be equal to a dimension of the caller. Solves
+    /// for an unknown if the equation has exactly one, and returns `true` if it has several.
     pub fn meet(&mut self, wanted: &DimExpr, actual: &DimExpr, span: Span) -> bool {
         let wanted = self.dim(wanted);
         if !has_meta(&wanted) {
@@ -99,9 +97,9 @@ impl Solver {
     }
 }
 
-/// Returns whether two dims are equal or may become equal when sizes are known. Equations with
-/// rounded division cannot be decided before the sizes are known. An equation with rounded division
-/// is checked again when the program is bound to its data.
+/// Returns whether two dims are equal or may turn out to be equal once sizes are known. An equation
+/// with rounded division cannot be decided before, so it is checked again when the program is bound
+/// to its data.
 pub fn equal(a: &DimExpr, b: &DimExpr) -> bool {
     let difference = a.plus(b, -1);
     difference.terms.is_empty()

@@ -157,7 +157,7 @@ impl Checker<'_> {
             self.signed.insert(local);
         }
         if output {
-            // An error has reported the second binding of this name. The name keeps its first
+            // An error has already reported that this name is bound twice. It keeps its first
             // meaning.
             return None;
         }
@@ -185,7 +185,7 @@ impl Checker<'_> {
         let (from, to, _) = self.range(range.0, range.1);
         let counter = self.enter_counter(&name.name, name.span);
         if self.place == BodyKind::Model {
-            // Names that are declared in the block are not visible outside it.
+            // Names that the block declares are not visible outside it.
             let later = std::mem::replace(&mut self.later, declared_names(body));
             let body = body
                 .iter()

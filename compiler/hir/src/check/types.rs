@@ -1,4 +1,4 @@
-//! Checks types in the program, and lists of parameters with the dims that they bind.
+//! Checks types in the program, lists of parameters, and the dims that these bind.
 
 use super::body::Checker;
 use super::expr::Want;
@@ -14,8 +14,8 @@ use bnnc_grammar::ast;
 use bnnc_graph::dist::Support;
 
 impl Checker<'_> {
-    /// Declares the parameters of several lists. The function declares all names before it reads
-    /// any type. A type may therefore use a name from any list, even from a later one.
+    /// Declares the parameters of several lists. All names are declared before any type is read, so
+    /// that a type may use a name from any list, even from a later one.
     pub fn params(&mut self, lists: &[&[ast::Param]], static_integers: bool) -> Vec<Vec<ParamBinding>> {
         let declared: Vec<Vec<LocalId>> = lists
             .iter()

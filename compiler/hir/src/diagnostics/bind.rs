@@ -55,7 +55,7 @@ pub static WHOLE_COLUMNS: Code = Code {
               model Series() -> y: real[T] { .. }\n```",
 };
 
-/// An input that could be bound to several entries of `inputs = [..]`.
+/// An input to which several entries of `inputs = [..]` could be bound.
 pub static SEVERAL_ENTRIES: Code = Code {
     id: "E0268",
     title: "several entries for one input",
@@ -82,7 +82,7 @@ pub fn rows_apart(span: Span, (input, column): (&str, &str), schema: &Schema) ->
         ))
 }
 
-/// An entry of `inputs` that cannot be an element of a real vector, and its column, in words.
+/// Describes an entry of `inputs` that cannot be an element of a real vector, and its column.
 pub fn aside(span: Span, (entry, field): (&InputEntry, Option<&Field>)) -> Diagnostic {
     let text = format!("`{}` is not an element of a vector of reals", entry.text);
     let diagnostic = Diagnostic::error(&NO_COLUMN, entry.span, text)
@@ -108,7 +108,7 @@ fn name_of_input(column: &str) -> String {
     }
 }
 
-/// Reports an input that could be bound to several entries of `inputs`.
+/// Reports an input to which several entries of `inputs` could be bound.
 pub fn several(span: Span, input: &str, (first, last): (&InputEntry, &InputEntry)) -> Diagnostic {
     let text = format!("`{}` and `{}` could both feed `{input}`", first.text, last.text);
     let computed = if last.computed { last } else { first };
@@ -196,14 +196,14 @@ pub fn counts_from_one(diagnostic: Diagnostic, column: &str) -> Diagnostic {
     ))
 }
 
-/// How to bind a column without positions that no row selects.
+/// How to bind a column so that a row selects every position.
 #[derive(Clone, Copy, Debug)]
 pub enum Gapless {
-    /// The values are consecutive integers: the smallest of them can be subtracted.
+    /// The values are consecutive integers, so the smallest can be subtracted.
     Shift,
-    /// The values of an input have gaps: the size can come from the data.
+    /// The values of an input have gaps, so the size can be left to the data.
     FromData,
-    /// The values of an output with classes have gaps: its classes can be text.
+    /// The values of an output with classes have gaps, so the classes can be written as text.
     Text,
 }
 
@@ -234,9 +234,9 @@ pub fn unused_position(
 pub struct Selected<'a> {
     /// The column.
     pub column: &'a str,
-    /// The input that the column is bound to.
+    /// The input to which the column is bound.
     pub input: &'a str,
-    /// The parameter or layer that has the axis, with the position of its declaration in the program.
+    /// The name of the parameter or layer with the axis, and the position of its declaration.
     pub axis: (&'a str, Span),
     /// The size of the axis.
     pub size: i64,
@@ -284,7 +284,7 @@ pub fn missing(span: Span, input: &str, names: &[String], schema: &Schema) -> Di
             schema.axes
         )),
     };
-    // If the name of a column is a keyword, the column is bound to an input with a different name.
+    // A column whose name is a keyword is bound to an input with a different name.
     let word = input
         .strip_suffix('_')
         .filter(|word| names.iter().any(|name| name == word));
@@ -316,7 +316,7 @@ pub fn missing(span: Span, input: &str, names: &[String], schema: &Schema) -> Di
 pub struct ForVector {
     /// The name of the suggested input.
     input: String,
-    /// The entry of `inputs` that assigns this name, if the column has a different name.
+    /// If the column has a different name, the entry of `inputs` that assigns the suggested name.
     entry: Option<String>,
 }
 
@@ -363,8 +363,8 @@ pub fn vector_among_others(span: Span, input: &str, columns: &[ForVector], schem
     }
 }
 
-/// Adds advice if the data have more axes than the declared input. If an array has a different length than the number of rows, all
-/// rows share it.
+/// Adds advice if the data have more axes than the declared input. An array is shared by all rows if its length is not the number
+/// of rows.
 pub fn with_axes(diagnostic: Diagnostic, input: &str, declared: usize, found: usize) -> Diagnostic {
     let axes = match found {
         1 => "n".to_owned(),
@@ -398,7 +398,7 @@ pub struct DeclaredPort<'a> {
     pub axes: usize,
 }
 
-/// Reports an input or output whose declared number of axes differs from the number of axes in a row of its field.
+/// Reports an input or output that does not have as many axes in its declaration as in a row of its field.
 pub fn other_axes(span: Span, port: DeclaredPort<'_>, field: &Field, schema: &Schema) -> Diagnostic {
     let DeclaredPort {
         name,
@@ -447,7 +447,7 @@ reports! {
         .note("in the data `{}`", schema.name);
 }
 
-/// Adds the number of the first row with text to an error about a column that must contain numbers.
+/// In an error about a column that must contain numbers, adds the number of the first row that contains text.
 pub fn with_text_row(diagnostic: Diagnostic, field: &Field, input: &str) -> Diagnostic {
     match field.text_row {
         Some(row) => diagnostic.note(format!("the first row with text is row {row}")).help(format!(
@@ -468,8 +468,8 @@ pub fn with_integers(diagnostic: Diagnostic, field: &Field) -> Diagnostic {
     }
 }
 
-/// Reports an output with a single value for all examples, although an input of the model has one
-/// value per example.
+/// Reports an output that has a single value for all examples although an input has one value per
+/// example.
 pub fn unlike(span: Span, (output, input): (&str, &str), schema: &Schema) -> Diagnostic {
     let text =
         format!("`{output}` is one array for all examples, but `{input}` has one value for each example");
@@ -478,8 +478,8 @@ pub fn unlike(span: Span, (output, input): (&str, &str), schema: &Schema) -> Dia
         .help("observe arrays of different lengths in a model that takes whole arrays, or in separate models")
 }
 
-/// Reports an output that would be bound to the last column of the data item at `data`. Another
-/// column has the name of this output.
+/// Reports an output that would be bound to the last column of the data item at `data`, although
+/// another column has its name.
 pub fn displaced(span: Span, (output, last): (&str, &str), data: Span) -> Diagnostic {
     let text = format!("`{output}` would be the last column `{last}`, but the data have a column `{output}`");
     Diagnostic::error(&WRONG_COLUMN, span, text)

@@ -42,7 +42,7 @@ pub static NO_SIZE: Code = Code {
               n = GroupNorm(3), n(x)   # right: 2 channels in each of 3 groups",
 };
 
-/// A quotient of two integers that is not an integer.
+/// A quotient of integers that is not an integer itself.
 pub struct Quotient<'a> {
     /// The quotient as the program writes it.
     pub text: &'a str,
@@ -78,7 +78,7 @@ pub fn not_whole(span: Span, quotient: Quotient<'_>) -> Box<Diagnostic> {
     })
 }
 
-/// Returns the divisors of a small positive number as a list that continues a sentence.
+/// Returns the divisors of a small positive number, as a list for the end of a sentence.
 fn examples(number: i64) -> String {
     const MOST: usize = 8;
     let divisors: Vec<String> = (1..=number.min(4096))
@@ -101,7 +101,7 @@ pub static OPEN_ARRAY: Code = Code {
               y[t] ~ Normal(dot(w, y[t - 2..t]), 1)                # right: always two elements",
 };
 
-/// Reports a slice or list whose length is not constant and that is not reduced.
+/// Reports a slice or list that is not reduced and whose length is not constant.
 pub fn open_array(span: Span) -> Box<Diagnostic> {
     let text = "this array ends at a loop counter, so its length changes from step to step";
     let diagnostic = Diagnostic::error(&OPEN_ARRAY, span, text).label("its length differs between steps");

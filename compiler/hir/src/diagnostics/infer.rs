@@ -84,7 +84,7 @@ codes_with_programs! {
     "data d = csv(\"d.csv\")\n\nmodel M(x: real) -> y: real {\n  w ~ Normal(0, 1)\n  y ~ Normal(w * x, 1)\n}\n\ninfer a = map(M, d)\n\ncompare a by rmse";
 }
 
-/// A site that the model does not have.
+/// Reports a site that the model does not have.
 pub fn unknown_site(span: Span, path: &str, model: (&str, Span), sites: &[String]) -> Diagnostic {
     let names = sites.iter().map(String::as_str);
     let list = if sites.is_empty() {
@@ -103,47 +103,47 @@ pub fn unknown_site(span: Span, path: &str, model: (&str, Span), sites: &[String
 }
 
 reports! {
-    /// A layer name where the names of its sites are expected.
+    /// Reports a layer name where the names of its sites are expected.
     fn layer_not_site(span: Span, path: &str, sites: &[String])
         = error(UNKNOWN_SITE, span, "`{path}` is a layer, not a parameter")
         .help("write `{path}.*` for all its parameters")
         .note("its parameters are {}", quoted(sites.iter().map(String::as_str)));
 
-    /// A site that stands on two lines of a posterior.
+    /// Reports a site that stands on two lines of a posterior.
     fn site_twice(site: &str, first: Span, second: Span)
         = error(SITE_TWICE, second, "the parameter `{site}` is given twice")
         .label("given again here")
         .also(first, "first given here");
 
-    /// A value that the option does not accept.
+    /// Reports a value that the option does not accept.
     fn option_value(span: Span, name: &str, expected: &str)
         = error(OPTION_VALUE, span, "`{name}` must be {expected}");
 
-    /// An option that is given twice.
+    /// Reports an option that is given twice.
     fn option_twice(name: &str, first: Span, second: Span)
         = error(OPTION_TWICE, second, "the option `{name}` is given twice")
         .label("given again here")
         .also(first, "first given here");
 
-    /// A data format that does not exist.
+    /// Reports a data format that does not exist.
     fn unknown_format(span: Span, found: &str, formats: &[&str])
         = error(UNKNOWN_FORMAT, span, "expected a call of {}, such as `csv(\"file.csv\")`", quoted(formats.iter().copied()))
         .suggest(found, formats.iter().copied());
 
-    /// A column expression that is not allowed.
+    /// Reports a column expression that is not allowed.
     fn column(span: Span, message: String)
         = error(COLUMN, span, "{message}")
         .note("expressions of columns may contain the names of columns, numbers, `+ - * / ^ ==`, and `log exp sqrt abs \
                zscore`");
 
-    /// A metric that does not exist.
+    /// Reports a metric that does not exist.
     fn unknown_metric(span: Span, name: &str, names: &[&str])
         = error(UNKNOWN_METRIC, span, "unknown metric `{name}`")
         .suggest(name, names.iter().copied())
         .note("the metrics are {}", quoted(names.iter().copied()));
 }
 
-/// Reports sites without a line in a posterior, for a method that needs a line for every site.
+/// Reports sites that do not have a line in a posterior, although the method needs a line for every site.
 pub fn sites_missing(span: Span, method: &str, posterior: (&str, Span), sites: &[String]) -> Diagnostic {
     let names = quoted(sites.iter().map(String::as_str));
     Diagnostic::error(
@@ -161,7 +161,7 @@ pub fn sites_missing(span: Span, method: &str, posterior: (&str, Span), sites: &
     ))
 }
 
-/// A method that does not exist.
+/// Reports a method that does not exist.
 pub fn unknown_method(span: Span, name: &str) -> Diagnostic {
     let names = bnnc_abi::method::ALL.iter().map(|method| method.name);
     Diagnostic::error(&UNKNOWN_METHOD, span, format!("unknown method `{name}`"))
@@ -169,8 +169,8 @@ pub fn unknown_method(span: Span, name: &str) -> Diagnostic {
         .note(format!("the methods are {}", quoted(names)))
 }
 
-/// An inference block with wrong arguments. The arguments must be a model or a posterior, and a
-/// data item.
+/// Reports an inference block with wrong arguments. The arguments must be a model or a posterior,
+/// and a data item.
 pub fn wrong_target(span: Span, message: String, help: &str) -> Diagnostic {
     let diagnostic = Diagnostic::error(&WRONG_TARGET, span, message);
     if help.is_empty() {
@@ -180,7 +180,7 @@ pub fn wrong_target(span: Span, message: String, help: &str) -> Diagnostic {
     }
 }
 
-/// An option that a method does not have.
+/// Reports an option that a method does not have.
 pub fn unknown_option_of(span: Span, method: &MethodDef, name: &str) -> Diagnostic {
     let note = format!(
         "its options are {}",
@@ -192,7 +192,7 @@ pub fn unknown_option_of(span: Span, method: &MethodDef, name: &str) -> Diagnost
         .note(note)
 }
 
-/// An option that an item does not have.
+/// Reports an option that an item does not have.
 pub fn unknown_option<'a>(
     span: Span,
     of: &str,
@@ -205,7 +205,7 @@ pub fn unknown_option<'a>(
         .note(note)
 }
 
-/// A method name where an inference block is expected, as in `start = map`.
+/// Reports a method name where an inference block is expected, as in `start = map`.
 pub fn method_for_infer(span: Span, name: &str, method: &str) -> Diagnostic {
     let expected = format!("the name of an `infer` of this program, but `{method}` is a method");
     option_value(span, name, &expected).help(format!(
@@ -213,7 +213,7 @@ pub fn method_for_infer(span: Span, name: &str, method: &str) -> Diagnostic {
     ))
 }
 
-/// A word that the option does not accept.
+/// Reports a word that the option does not accept.
 pub fn option_word(span: Span, name: &str, found: &str, words: &[&str]) -> Diagnostic {
     let one_of = match words {
         [_] => "",
@@ -228,7 +228,7 @@ pub fn option_word(span: Span, name: &str, found: &str, words: &[&str]) -> Diagn
     Diagnostic::error(&OPTION_VALUE, span, message).suggest(found, words.iter().copied())
 }
 
-/// An option `--set` for an item that the program does not contain.
+/// Reports an option `--set` for an item that the program does not contain.
 pub fn unknown_override<'a>(span: Span, name: &str, names: impl IntoIterator<Item = &'a str>) -> Diagnostic {
     let names: Vec<&str> = names.into_iter().collect();
     let items: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
@@ -245,7 +245,7 @@ pub fn unknown_override<'a>(span: Span, name: &str, names: impl IntoIterator<Ite
     }
 }
 
-/// An option `--data` for a data item that the program does not contain.
+/// Reports an option `--data` for a data item that the program does not contain.
 pub fn unknown_data_override<'a>(name: &str, names: impl IntoIterator<Item = &'a str>) -> Diagnostic {
     Diagnostic::usage(
         &UNKNOWN_OVERRIDE,

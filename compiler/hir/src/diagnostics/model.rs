@@ -92,7 +92,7 @@ codes_with_programs! {
 }
 
 reports! {
-    /// A linear layer applied to the result of a linear layer (a warning).
+    /// Warns about a linear layer applied to the result of a linear layer.
     fn no_activation(second: Span, first: Span)
         = warning(NO_ACTIVATION, second, "two linear layers without an activation function between them are equivalent to one")
         .label("the second linear layer")
@@ -100,7 +100,7 @@ reports! {
         .help("put an activation function between them: `out(tanh(hidden(x)))`")
         .help("or remove one of them: the data determine only the product of their weights");
 
-    /// An element whose distribution depends on unknown elements (a warning).
+    /// Warns about an element whose distribution depends on unknown elements.
     fn unknown_elements(span: Span, name: &str)
         = warning(BOTH_NEIGHBOURS, span, "the distribution of `{name}` depends on elements that are not known before the run")
         .label("known only during the run")
@@ -108,74 +108,74 @@ reports! {
         .note("ignore this warning if the data always select earlier elements")
         .help("compute positions from counters, sizes and numbers only, as in `[t - 1]`");
 
-    /// An element of an output whose distribution reads the element itself.
+    /// Reports an element of an output whose distribution reads the element itself.
     fn depends_on_itself_at(span: Span, element: &str)
         = error(DEPENDS_ON_ITSELF, span, "the distribution of `{element}` depends on `{element}` itself")
         .label("the value of `{element}` is used here")
         .help("for element `[t]`, use earlier elements only, such as `[t - 1]` or `[0..t]`");
 
-    /// A layer constructed from a value that differs between examples.
+    /// Reports a layer constructed from a value that differs between examples.
     fn layer_depends(span: Span)
         = error(GLOBAL_DEPENDS, span, "a layer is shared by all examples, but this depends on one example");
 
-    /// A discrete parameter that is not observed.
+    /// Reports a discrete parameter that is not observed.
     fn discrete_latent(span: Span, site: &str, found: &str)
         = error(DISCRETE_LATENT, span, "the latent variable `{site}` must be continuous, but its distribution is over {found}")
         .label("only outputs can have discrete distributions")
         .help("sum over its values instead: `Mixture(weight, first, second)` sums over two cases");
 
-    /// An output without an observation.
+    /// Reports an output without an observation.
     fn not_observed(span: Span, name: &str)
         = error(NOT_OBSERVED, span, "the output `{name}` has no distribution")
         .help("add a line `{name} ~ ..`");
 
-    /// An output with two observations.
+    /// Reports an output with two observations.
     fn observed_twice(name: &str, first: Span, second: Span)
         = error(OBSERVED_TWICE, second, "the output `{name}` has two distributions")
         .label("given again here")
         .also(first, "first given here");
 
-    /// Outputs that depend on each other.
+    /// Reports outputs that depend on each other.
     fn depend_on_each_other(span: Span, first: &str, other: &str)
         = error(DEPENDS_ON_ITSELF, span, "the outputs `{first}` and `{other}` depend on each other")
         .label("`{other}` depends on `{first}` here, but `{first}` also depends on `{other}`")
         .help("let one of them depend only on inputs and parameters: `{first} ~ p(x)`, `{other} ~ p(x, {first})`");
 
-    /// A whole array observed inside a `for`.
+    /// Reports a whole array observed inside a `for`.
     fn observed_in_for(name: &str, span: Span, counter: &str)
         = error(OBSERVED_TWICE, span, "a `for` would give the output `{name}` many distributions")
         .help("give each element its distribution: `{name}[{counter}] ~ ..`");
 
-    /// A declared type that is wider than the support of the distribution.
+    /// Reports a declared type that is wider than the support of the distribution.
     fn wider(span: Span, site: &str, declared: &str, dist: &str, at: Span)
         = error(WIDER, span, "`{site}` is declared {declared}, but its distribution is over {dist}")
         .also(at, "this distribution is over {dist}")
         .help("declare it {dist}, or leave the type out");
 
-    /// A layer that is called in the same expression that constructs it.
+    /// Reports a layer that is called in the same expression that constructs it.
     fn unnamed_layer(span: Span)
         = error(UNNAMED_LAYER, span, "a layer needs a name, because its weights are named after it")
         .help("write `name = Layer(..)` on a line of its own and call `name`");
 
-    /// A layer that is never called (a warning).
+    /// Warns about a layer that is never called.
     fn never_called(span: Span, name: &str)
         = warning(NEVER_CALLED, span, "the layer `{name}` is never called")
         .help("call it, `{name}(x)`, or remove it");
 
-    /// A layer whose second call has other input dims than its first call.
+    /// Reports a layer whose second call has other input dims than its first call.
     fn called_differently(span: Span, name: &str, first: (&str, Span), found: &str)
         = error(CALLED_DIFFERENTLY, span, "`{name}` needs dims {}, found {found}", first.0)
         .label("called with dims {found}")
         .also(first.1, "first called with dims {}", first.0)
         .help("declare a second layer for the other dims");
 
-    /// A site or layer declared inside a `for`.
+    /// Reports a site or layer declared inside a `for`.
     fn site_in_for(span: Span, what: &str)
         = error(SITE_IN_FOR, span, "{what} cannot be declared inside `for`")
         .help("declare an array before the `for`");
 }
 
-/// A cycle of dependences between elements of one output (a warning).
+/// Warns about a cycle of dependences between elements of one output.
 pub fn elements_on_each_other(output: &str, circle: &[(String, Span)]) -> Diagnostic {
     let text = on_each_other(circle);
     along(Diagnostic::warning(&BOTH_NEIGHBOURS, circle[0].1, text), circle)
@@ -188,7 +188,7 @@ pub fn elements_on_each_other(output: &str, circle: &[(String, Span)]) -> Diagno
         ))
 }
 
-/// A cycle of dependences between elements of several outputs.
+/// Reports a cycle of dependences between elements of several outputs.
 pub fn outputs_on_each_other(circle: &[(String, Span)]) -> Diagnostic {
     let text = on_each_other(circle);
     along(Diagnostic::error(&DEPENDS_ON_ITSELF, circle[0].1, text), circle)
@@ -208,7 +208,7 @@ fn on_each_other(circle: &[(String, Span)]) -> String {
     }
 }
 
-/// Adds labels at the first and the last read in a cycle of dependences.
+/// Adds labels at the first and the last of the reads that form a cycle of dependences.
 fn along(diagnostic: Diagnostic, circle: &[(String, Span)]) -> Diagnostic {
     let (first, last) = (&circle[0], &circle[circle.len() - 1]);
     let second = &circle[1 % circle.len()];
@@ -225,7 +225,7 @@ fn along(diagnostic: Diagnostic, circle: &[(String, Span)]) -> Diagnostic {
     }
 }
 
-/// A global site whose distribution depends on the values of one example.
+/// Reports a global site whose distribution depends on the values of one example.
 pub fn global_depends(span: Span, site: &str, on: (&str, Span), in_layer: bool) -> Diagnostic {
     let what = if in_layer {
         "the layer's input"
@@ -241,8 +241,7 @@ pub fn global_depends(span: Span, site: &str, on: (&str, Span), in_layer: bool) 
     .also(on.1, format!("`{}` belongs to one example", on.0))
 }
 
-/// Reports an output, or the element `element` of an output, if its distribution reads its own
-/// value.
+/// Reports that the distribution of an output, or of its element `element`, reads its own value.
 pub fn depends_on_itself(span: Span, name: &str, element: Option<&str>) -> Diagnostic {
     let what = match element {
         Some(element) => format!("`{name}[{element}]`"),

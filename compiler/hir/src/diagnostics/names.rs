@@ -77,59 +77,59 @@ codes_with_programs! {
 }
 
 reports! {
-    /// Two items of one file with the same name.
+    /// Reports two items of one file with the same name.
     fn duplicate_item(name: &str, first: Span, second: Span)
         = error(DUPLICATE_ITEM, second, "`{name}` is declared twice")
         .label("declared again here")
         .also(first, "first declared here");
 
-    /// A variable that is read before its declaration.
+    /// Reports a variable that is read before its declaration.
     fn used_early(span: Span, name: &str, later: Span)
         = error(UNKNOWN_NAME, span, "`{name}` is used before it is declared")
         .label("used here")
         .also(later, "declared here");
 
-    /// A variable that is bound twice.
+    /// Reports a variable that is bound twice.
     fn rebound(name: &str, first: Span, second: Span)
         = error(REBOUND, second, "`{name}` already has a value")
         .label("assigned again here")
         .also(first, "first assigned here")
         .help("give the new value a new name");
 
-    /// A `for` or a comprehension that rebinds a name of the enclosing scope.
+    /// Reports a `for` or a comprehension that rebinds a name of the enclosing scope.
     fn rebound_in_for(name: &str, first: Span, second: Span)
         = error(REBOUND, second, "a `for` cannot change `{name}`, which is assigned outside the loop")
         .label("assigned again here")
         .also(first, "assigned here")
         .help("use another name; to add up values write `sum(.. for i in a..b)`");
 
-    /// A variable that is never read.
+    /// Reports a variable that is never read.
     fn unused(name: &str, span: Span)
         = warning(UNUSED, span, "`{name}` is never used")
         .help("remove it, or rename it to `_{name}` to keep it unused");
 
-    /// An input of a model that is never read.
+    /// Reports an input of a model that is never read.
     fn unused_input(name: &str, span: Span)
         = warning(UNUSED, span, "`{name}` is never used")
         .help("remove it: a model does not need every column of its data");
 
-    /// A type with wrong arguments in parentheses or brackets.
+    /// Reports a type with wrong arguments in parentheses or brackets.
     fn malformed_type(span: Span, expected: &str)
         = error(UNKNOWN_TYPE, span, "expected {expected}");
 
-    /// A construct that is not allowed in this kind of item.
+    /// Reports a construct that is not allowed in this kind of item.
     fn out_of_place(span: Span, what: &str)
         = error(OUT_OF_PLACE, span, "{what} does not belong here");
 }
 
-/// A name that is not declared.
+/// Reports a name that is not declared.
 pub fn unknown_name<'a>(span: Span, name: &str, names: impl IntoIterator<Item = &'a str>) -> Diagnostic {
     Diagnostic::error(&UNKNOWN_NAME, span, format!("unknown name `{name}`"))
         .label("not declared here")
         .suggest_word(name, names)
 }
 
-/// A name from a module of another language, such as `np.exp`.
+/// Reports a name from a module of another language, such as `np.exp`.
 pub fn foreign_module<'a>(
     span: Span,
     (module, name): (&str, &str),
@@ -149,7 +149,7 @@ pub fn foreign_module<'a>(
     }
 }
 
-/// A `use` of an item that the library does not have.
+/// Reports a `use` of an item that the library does not have.
 pub fn unknown_import<'a>(
     span: Span,
     path: &str,
@@ -159,7 +159,7 @@ pub fn unknown_import<'a>(
     Diagnostic::error(&UNKNOWN_IMPORT, span, format!("the library has no `{path}`")).suggest(last, names)
 }
 
-/// A name that refers to another kind of item than expected.
+/// Reports a name that refers to another kind of item than expected.
 pub fn wrong_kind(span: Span, name: &str, expected: &str, found: &str, declared: Option<Span>) -> Diagnostic {
     let diagnostic = Diagnostic::error(
         &WRONG_KIND,
@@ -173,7 +173,7 @@ pub fn wrong_kind(span: Span, name: &str, expected: &str, found: &str, declared:
     }
 }
 
-/// Items that depend on each other.
+/// Reports items that depend on each other.
 pub fn cycle(path: &[(String, Span)]) -> Diagnostic {
     let names: Vec<&str> = path.iter().map(|(name, _)| name.as_str()).collect();
     let chain = names
@@ -195,7 +195,7 @@ pub fn cycle(path: &[(String, Span)]) -> Diagnostic {
     })
 }
 
-/// A type that does not exist.
+/// Reports a type that does not exist.
 pub fn unknown_type(span: Span, name: &str) -> Diagnostic {
     let names = crate::types::NAMES;
     Diagnostic::error(&UNKNOWN_TYPE, span, format!("unknown type `{name}`"))
@@ -203,7 +203,7 @@ pub fn unknown_type(span: Span, name: &str) -> Diagnostic {
         .note(format!("the types are {}", quoted(names.iter().copied())))
 }
 
-/// A dimension with an undeclared name.
+/// Reports a dimension with an undeclared name.
 pub fn unknown_dim<'a>(span: Span, name: &str, names: impl IntoIterator<Item = &'a str>) -> Diagnostic {
     Diagnostic::error(&UNKNOWN_DIM, span, format!("unknown dimension `{name}`"))
         .label("nothing declares this name")

@@ -23,7 +23,7 @@ pub static MEAN_OF_SEVERAL: Code = Code {
               h = second(a(first(x)))          # right, for `first = BatchNorm()` and `second = BatchNorm()`",
 };
 
-/// Reports a running mean whose line is elaborated for several values.
+/// Reports a running mean in a line that is elaborated for several values.
 pub fn mean_of_several(span: Span, name: &str) -> Box<Diagnostic> {
     let text = format!("`{name}` would be the running mean of several quantities");
     let diagnostic = Diagnostic::error(&MEAN_OF_SEVERAL, span, text);
@@ -33,7 +33,7 @@ pub fn mean_of_several(span: Span, name: &str) -> Box<Diagnostic> {
 }
 
 reports! {
-    /// A running mean that is not the value of a line.
+    /// Reports a running mean that is not the value of a line.
     fn unnamed_mean(span: Span, name: &str)
         = error(UNNAMED_MEAN, span, "`{name}` needs a line of its own in a layer or a model")
         .label("this mean has no name")

@@ -60,61 +60,61 @@ codes_with_programs! {
 }
 
 reports! {
-    /// A statement that is not allowed in this kind of body.
+    /// Reports a statement that is not allowed in this kind of body.
     fn wrong_place(span: Span, what: &str, place: &str, help: &str)
         = error(WRONG_PLACE, span, "{what} does not belong in {place}")
         .help("{help}");
 
-    /// A body without `return`.
+    /// Reports a body without `return`.
     fn no_return(span: Span, name: &str)
         = error(NO_RETURN, span, "`{name}` has no `return`")
         .help("end it with `return value`");
 
-    /// A statement after `return`.
+    /// Reports a statement after `return`.
     fn after_return(span: Span, at: Span)
         = error(AFTER_RETURN, span, "no statement may follow `return`")
         .also(at, "the `return` is here");
 
-    /// A left-hand side that is not allowed.
+    /// Reports a left-hand side that is not allowed.
     fn target(span: Span, expected: &str)
         = error(TARGET, span, "expected {expected} on the left");
 
-    /// A definition that the item does not support.
+    /// Reports a definition that the item does not support.
     fn unknown_definition(span: Span, of: &str, name: &str, names: &[&str])
         = error(UNKNOWN_DEFINITION, span, "{of} has no definition `{name}`")
         .suggest(name, names.iter().copied())
         .note("it may define {}", quoted(names.iter().copied()));
 
-    /// A definition with the wrong form, such as `mean(x)`, or `log_density` without an argument.
+    /// Reports a definition with the wrong form, such as `mean(x)`, or `log_density` without an argument.
     fn definition_form(span: Span, form: &str)
         = error(UNKNOWN_DEFINITION, span, "expected `{form} = ..`");
 
-    /// A flag without the part that it requires, such as `point = true` without a `draw`.
+    /// Reports a flag without the part that it requires, such as `point = true` without a `draw`.
     fn flag_needs(span: Span, flag: &str, part: &str)
         = error(UNKNOWN_DEFINITION, span, "`{flag} = true` needs `{part}`");
 
-    /// A flag together with a part that it excludes, such as `point = true` with a density.
+    /// Reports a flag together with a part that it excludes, such as `point = true` with a density.
     fn flag_excludes(span: Span, flag: &str, part: &str, at: Span)
         = error(UNKNOWN_DEFINITION, span, "a distribution with `{flag} = true` cannot have `{part}`")
         .also(at, "`{flag}` is set here");
 
-    /// The flag `per_tensor = true` on a distribution that is never joint across several tensors.
+    /// Reports the flag `per_tensor = true` on a distribution that is never joint across several tensors.
     fn never_shared(span: Span, dist: &str)
         = error(UNKNOWN_DEFINITION, span, "`per_tensor` has no effect, because `{dist}` never covers several tensors")
         .help("leave it out: only distributions `on real[n]` need it");
 
-    /// A definition given twice.
+    /// Reports a definition given twice.
     fn definition_twice(name: &str, first: Span, second: Span)
         = error(DEFINITION_TWICE, second, "`{name}` is defined twice")
         .label("defined again here")
         .also(first, "first defined here");
 
-    /// A definition that is missing.
+    /// Reports a definition that is missing.
     fn definition_missing(span: Span, message: String, help: &str)
         = error(DEFINITION_MISSING, span, "{message}")
         .help("{help}");
 
-    /// An array operation where only elementwise operations are allowed.
+    /// Reports an array operation where only elementwise operations are allowed.
     fn not_elementwise(span: Span, owner: &str, what: &str)
         = error(NOT_ELEMENTWISE, span, "`{owner}` is elementwise, so it cannot use {what}")
         .help("use elementwise operations, or make a parameter an array, `real[n]`");

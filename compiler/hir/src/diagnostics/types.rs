@@ -147,7 +147,7 @@ codes_with_programs! {
     "model M(x: real) -> y: real {\n  sigma: positive ~ HalfNormal(1)\n  y ~ Normal(x, sigma)\n}";
 }
 
-/// A squared parameter passed as a standard deviation (a warning).
+/// Warns about a squared parameter passed as a standard deviation.
 pub fn squared_deviation(span: Span, (dist, param): (&str, &str), (site, at): (&str, Span)) -> Diagnostic {
     let message =
         format!("`{param}` of `{dist}` is a standard deviation, but this is the square of `{site}`");
@@ -159,7 +159,7 @@ pub fn squared_deviation(span: Span, (dist, param): (&str, &str), (site, at): (&
         ))
 }
 
-/// A probability passed as a logit, or a rate passed as a log rate (a warning).
+/// Warns about a probability passed as a logit, or a rate passed as a log rate.
 pub fn applied_twice(span: Span, (dist, own): (&str, &str), other: &str, found: &str) -> Diagnostic {
     let message = format!("`{dist}` expects `{own}` here, but this is {found}, like `{other}`");
     Diagnostic::warning(&APPLIED_TWICE, span, message)
@@ -169,7 +169,7 @@ pub fn applied_twice(span: Span, (dist, own): (&str, &str), other: &str, found: 
         ))
 }
 
-/// A parameter on the reals passed as a scale (a warning). `site` is the name of the parameter and the position of its declaration in the
+/// Warns about a parameter on the reals passed as a scale. `site` is the name of the parameter and the position of its declaration in the
 /// program.
 pub fn either_sign(span: Span, what: &str, wanted: &str, site: Option<(&str, Span)>) -> Diagnostic {
     match site {
@@ -202,111 +202,112 @@ pub fn either_sign(span: Span, what: &str, wanted: &str, site: Option<(&str, Spa
 }
 
 reports! {
-    /// Argument names that do not all belong to one parameterisation.
+    /// Reports argument names that do not all belong to one parameterisation.
     fn mixed_parameters(span: Span, dist: &str, lists: &[String])
         = error(MIXED_PARAMETERS, span, "`{dist}` has no parameterisation with all of these parameters")
         .label("cannot be combined with the others")
         .help("write one of {}", lists.join(", "));
 
-    /// A value of the wrong type.
+    /// Reports a value of the wrong type.
     fn mismatch(span: Span, expected: &str, found: &str)
         = error(MISMATCH, span, "expected {expected}, found {found}")
         .label("this is {found}");
 
-    /// An argument of the wrong type.
+    /// Reports an argument of the wrong type.
     fn argument_mismatch(span: Span, param: &str, expected: &str, found: &str)
         = error(MISMATCH, span, "`{param}` needs {expected}, found {found}")
         .label("this is {found}");
 
-    /// An operation on two arrays with different dims.
+    /// Reports an operation on two arrays with different dims.
     fn dims(span: Span, op: &str, left: (&str, Span), right: (&str, Span))
         = error(DIMS, span, "{op} needs equal dims, found {} and {}", left.0, right.0)
         .label("arrays are not broadcast")
         .also(left.1, "this has dims {}", left.0)
         .also(right.1, "this has dims {}", right.0);
 
-    /// A `reshape` to dims with another number of elements.
+    /// Reports a `reshape` to dims with another number of elements.
     fn reshape(span: Span, from: (&str, Span), to: &str)
         = error(RESHAPE, span, "`reshape` cannot change the number of elements, found dims {} and {to}", from.0)
         .also(from.1, "this has dims {}", from.0);
 
-    /// A matrix product whose inner dims differ.
+    /// Reports a matrix product whose inner dims differ.
     fn matrix_product(span: Span, text: &str, left: (&str, Span), right: (&str, Span))
         = error(MATRIX_PRODUCT, span, "`{text}` needs {} rows on the right, found {}", left.0, right.0)
         .also(left.1, "this has {} columns", left.0)
         .also(right.1, "this has {} rows", right.0);
 
-    /// A matrix product of operands that are not matrices or vectors.
+    /// Reports a matrix product of operands that are not matrices or vectors.
     fn matrix_ranks(span: Span, left: (&str, Span), right: (&str, Span), help: &str)
         = error(MATRIX_PRODUCT, span, "`@` needs two matrices, or a matrix and a vector, found {} and {}", left.0, right.0)
         .also(left.1, "this is {}", left.0)
         .also(right.1, "this is {}", right.0)
         .help("{help}");
 
-    /// A value that lies outside the support.
+    /// Reports a value that lies outside the support.
     fn support(span: Span, what: &str, expected: &str, found: &str)
         = error(SUPPORT, span, "{what} must be {expected}, but this is {found}")
         .label("this is {found}");
 
-    /// A reduction that needs at least one element, over a range that is empty for some values of a counter.
+    /// Reports a reduction that needs at least one element, over a range that is empty for some values of a
+    /// counter.
     fn empty_range(span: Span, reduction: &str)
         = error(SUPPORT, span, "`{reduction}` needs at least one element, but this range is empty for some values of the loop counter")
         .label("empty for some values of the loop counter")
         .help("start the counter at a value for which the range is not empty")
         .help("or give a value for the empty range: `if t > 1 {{ {reduction}(..) }} else {{ 0 }}`");
 
-    /// Too many arguments.
+    /// Reports too many arguments.
     fn too_many(span: Span, callee: &str, expected: usize, found: usize)
         = error(ARGUMENT_COUNT, span, "`{callee}` takes {}, found {found}", count(expected, "argument"));
 
-    /// A parameter without an argument.
+    /// Reports a parameter without an argument.
     fn missing(span: Span, callee: &str, names: &[&str])
         = error(ARGUMENT_COUNT, span, "`{callee}` needs {}", quoted(names.iter().copied()))
         .label("missing here");
 
-    /// An argument given twice.
+    /// Reports an argument given twice.
     fn argument_twice(name: &str, first: Span, second: Span)
         = error(ARGUMENT_TWICE, second, "`{name}` is given twice")
         .label("given again here")
         .also(first, "first given here");
 
-    /// A call of a value that cannot be called: it is not a function, layer or distribution.
+    /// Reports a call of a value that cannot be called: it is not a function, layer or distribution.
     fn not_callable(span: Span, found: &str)
         = error(NOT_CALLABLE, span, "expected a function, a layer or a distribution, found {found}");
 
-    /// A function of scalars that cannot be applied to an array.
+    /// Reports a function of scalars that cannot be applied to an array.
     fn does_not_lift(span: Span, callee: &str, found: &str, at: Span, what: &str)
         = error(DOES_NOT_LIFT, span, "`{callee}` needs a scalar, found {found}")
         .label("this is {found}")
         .also(at, "`{callee}` does not work elementwise on arrays because of {what}")
         .help("apply it to the elements: `[{callee}(x[i]) for i in 0..length(x)]`");
 
-    /// An integer that must be known before the run but is not.
+    /// Reports an integer that must be known before the run but is not.
     fn not_static(span: Span, what: &str)
         = error(NOT_STATIC, span, "{what} must be known at compile time")
         .label("not a compile-time constant")
         .help("use a number, a `const`, the name of a dim, an integer parameter or a loop counter");
 
-    /// A dimension that the arguments of a call do not determine.
+    /// Reports a dimension that the arguments of a call do not determine.
     fn dim_unsolved(span: Span, callee: &str, dim: &str)
         = error(DIM_UNSOLVED, span, "the arguments of `{callee}` do not determine the dimension `{dim}`");
 
-    /// Noise in a place where noise is not allowed.
+    /// Reports noise in a place where noise is not allowed.
     fn noise(span: Span, name: &str)
         = error(NOISE, span, "`{name}` is allowed only in the `draw` of a distribution")
         .help("declare a random quantity with `~`");
 
-    /// An expression that is nested too deeply.
+    /// Reports an expression that is nested too deeply.
     fn too_deep(span: Span)
         = error(TOO_DEEP, span, "this expression is nested too deeply")
         .help("give names to subexpressions, or write a long sum as `sum(.. for i in 0..n)`");
 
-    /// A value that must be constant but is not.
+    /// Reports a value that must be constant but is not.
     fn not_constant(span: Span, what: &str)
         = error(NOT_CONSTANT, span, "{what} must be a constant number");
 }
 
-/// A position along an axis that is not an integer.
+/// Reports a position along an axis that is not an integer.
 pub fn not_a_position(span: Span, found: &str) -> Diagnostic {
     let diagnostic = mismatch(span, "an integer", found);
     match found.starts_with("real") {
@@ -327,7 +328,7 @@ pub fn takes<'a>(callee: &str, params: impl IntoIterator<Item = &'a str>) -> Str
     format!("`{callee}` takes {}, in this order", quoted(params))
 }
 
-/// A window that is larger than its axis, or empty.
+/// Reports a window that is larger than its axis, or empty.
 pub fn window(op: &str, whole: (&str, Span), window: (&str, Span)) -> Diagnostic {
     let message = format!(
         "the windows of `{op}` have a side of {}, but the image has a side of {}",
@@ -345,7 +346,7 @@ pub fn window(op: &str, whole: (&str, Span), window: (&str, Span)) -> Diagnostic
     ))
 }
 
-/// A named argument that the callee does not have.
+/// Reports a named argument that the callee does not have.
 pub fn unknown_argument<'a>(
     span: Span,
     callee: &str,
@@ -367,7 +368,7 @@ pub fn unknown_argument<'a>(
     .note(note)
 }
 
-/// An index that lies outside its axis, or that belongs to another axis.
+/// Reports an index that lies outside its axis, or that belongs to another axis.
 pub fn index(span: Span, message: String, array: (Span, String)) -> Diagnostic {
     Diagnostic::error(&INDEX, span, message).also(array.0, array.1)
 }
@@ -386,7 +387,7 @@ pub fn with_bool_help(diagnostic: Diagnostic, found: &str) -> Diagnostic {
     )
 }
 
-/// A part that a value does not have, such as `.mode` of a distribution.
+/// Reports a part that a value does not have, such as `.mode` of a distribution.
 pub fn unknown_part<'a>(
     span: Span,
     of: &str,

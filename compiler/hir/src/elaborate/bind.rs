@@ -90,7 +90,7 @@ impl<'a> Binder<'a> {
         self.model.locals[binding.local].span
     }
 
-    /// Returns the index of each port and the parameter that is bound to the port, in the order of the ports.
+    /// Returns, in the order of the ports, the index of each port and the parameter for which it was added.
     fn bindings(&self) -> Vec<(usize, &'a ParamBinding)> {
         let model = self.model;
         let all = || model.shared.iter().chain(&model.inputs).chain(&model.outputs);
@@ -115,8 +115,8 @@ impl<'a> Binder<'a> {
         });
     }
 
-    /// Sets the elements, axes and support of a port. For an output, also sets the shape and the kind. If a size is still unknown, an earlier
-    /// step has already reported an error.
+    /// Sets the elements, axes and support of a port. For an output, also sets the shape and the kind. If a size is still unknown, an error
+    /// has already been reported.
     fn describe(&mut self, port: usize, binding: &ParamBinding) {
         let Ty::Tensor(elem, dims) = &binding.param.ty else {
             return;
@@ -279,7 +279,7 @@ impl<'a> Binder<'a> {
         self.field(binding, field);
     }
 
-    /// If the data have several examples, checks that each example has its own value of every output.
+    /// If there are several examples, checks that every output has one value per example.
     fn alike(&mut self) {
         let whole = |port: &&PortBinding| port.from.is_shared();
         let of = |binding: &ParamBinding| {
@@ -357,8 +357,8 @@ impl<'a> Binder<'a> {
         }
     }
 
-    /// Assigns a position to each value of a column of type `index`. If only index columns determine the size of an axis, the size is the
-    /// number of levels of all these columns together.
+    /// Assigns a position to each value of a column of type `index`. If nothing else determines the size of an axis, it is the number of
+    /// levels in all its index columns together.
     fn select(&mut self) {
         let mut selectors = std::mem::take(&mut self.selectors);
         for selector in &mut selectors {
@@ -399,7 +399,7 @@ impl<'a> Binder<'a> {
         }
     }
 
-    /// Returns the size of a dimension that a scalar of a JSON file sets.
+    /// If a scalar in a JSON file sets the size of a dimension, returns this size.
     fn scalar_size(&self, dim: &DimExpr) -> Option<usize> {
         let is_scalar = |local: &LocalId| self.scalars.contains(&self.model.locals[*local].name);
         dim.as_local().filter(is_scalar).and_then(|_| self.evaluate(dim))

@@ -23,8 +23,8 @@ const MOST_CALLS: usize = 100_000;
 /// The maximum nesting depth of calls.
 const DEEPEST: usize = 64;
 
-/// Moves a diagnostic about library code to the call in the program. A label marks the original
-/// position in the library.
+/// Moves a diagnostic about library code to the call in the program. A label marks the position in
+/// the library.
 pub(super) fn at_call(mut diagnostic: Box<Diagnostic>, call: Span) -> Box<Diagnostic> {
     let Place::Span(inner) = diagnostic.at else {
         return diagnostic;
@@ -78,8 +78,8 @@ impl<'a> Elaborator<'a> {
         })
     }
 
-    /// Converts integers passed to real parameters to reals. The body of the function broadcasts
-    /// scalars when it combines them with arrays.
+    /// Converts integers that are passed for real parameters to reals. The body of the function
+    /// broadcasts scalars when it combines them with arrays.
     fn lift(&mut self, params: &[ParamBinding], args: Vec<Datum>, span: Span) -> Elaborated<Vec<Datum>> {
         let mut lifted = Vec::new();
         for (binding, arg) in params.iter().zip(args) {
@@ -171,7 +171,7 @@ impl<'a> Elaborator<'a> {
             return Ok(reduced);
         }
         if builtin.rule == BuiltinRule::RunningMean {
-            // The arguments may contain calls of layers. These calls assign names of their own.
+            // The arguments may contain calls of layers, which assign names of their own.
             let name = self.assigned.clone();
             let args = self.exprs(args, frame)?;
             return self.running_mean(&name, &args, span);
@@ -341,8 +341,8 @@ impl<'a> Elaborator<'a> {
     }
 
     /// Multiplies the first half of the array by the second half, and repeats this until one
-    /// element is left. Halving needs few nodes. Unlike a sum of logarithms, it is exact for
-    /// factors that are zero or negative.
+    /// element is left. This needs few nodes. Unlike a sum of logarithms, it is exact for factors
+    /// that are zero or negative.
     fn product(&mut self, x: Value, span: Span) -> Elaborated<Value> {
         let count: usize = self.ty(x).dims().iter().filter_map(|dim| dim.fixed()).product();
         let flat = self.apply(Operation::reshape(x, &Shape::fixed(&[count])), span)?;

@@ -1,4 +1,4 @@
-//! Elaborates `if`. Inside a branch, the condition or its negation holds. This can narrow the
+//! Elaborates `if`. Inside a branch, the condition or its negation holds, which can narrow the
 //! ranges of integers.
 
 use super::datum::Datum;
@@ -35,8 +35,7 @@ impl<'a> Elaborator<'a> {
         self.select_in(chosen, [yes, no], range, span)
     }
 
-    /// Elaborates a branch. Also returns the range of the branch's value, if the value is an
-    /// integer.
+    /// Elaborates a branch. If its value is an integer, also returns the range of the value.
     fn branch(
         &mut self,
         branch: &TypedExpr,
@@ -49,8 +48,8 @@ impl<'a> Elaborator<'a> {
             let range = self.range_of_integer(&datum);
             return Ok((datum, range));
         }
-        // Equal operations inside and outside the branch share one graph value. The ranges from the
-        // branch hold only inside the branch. They are therefore dropped at its end.
+        // Equal operations inside and outside the branch have the same graph value, but the ranges
+        // from the branch hold only inside it. They are therefore dropped at its end.
         let outside = self.ranges.clone();
         let count = facts.len();
         self.forms.assume(facts);
@@ -61,7 +60,7 @@ impl<'a> Elaborator<'a> {
         Ok((datum?, range))
     }
 
-    /// Returns linear forms that are non-negative if the condition has the value `holds`.
+    /// Returns linear forms that cannot be negative if the condition has the value `holds`.
     fn facts(&self, condition: &TypedExpr, holds: bool, frame: &Frame<'a>) -> Vec<AffineExpr> {
         let (op, left, right) = match &condition.kind {
             TypedExprKind::Unary(UnaryOp::Not, operand) => return self.facts(operand, !holds, frame),
@@ -69,8 +68,8 @@ impl<'a> Elaborator<'a> {
             _ => return Vec::new(),
         };
         if let BinaryOp::And | BinaryOp::Or = op {
-            // If `a && b` holds, both parts hold. If `!(a || b)` holds, neither part holds. In all
-            // other cases, the condition does not determine the values of its parts.
+            // If `a && b` holds, both parts hold. If `!(a || b)` holds, neither part holds.
+            // Otherwise, the value of the condition does not determine the values of its parts.
             let both = || {
                 [left, right]
                     .into_iter()
@@ -99,8 +98,7 @@ impl<'a> Elaborator<'a> {
                 both.into_iter().flatten().collect()
             }
             (BinaryOp::Ne, true) | (BinaryOp::Eq, false) => {
-                // If two integers differ, and the first is at least as large as the second, then
-                // the first is larger.
+                // If two integers differ and the first is not smaller, it is larger.
                 let ends = left.plus(&right, -1).and_then(|form| self.forms.ends(&form));
                 match ends {
                     Some((0, _)) => above(1),
@@ -159,8 +157,8 @@ impl<'a> Elaborator<'a> {
         Ok(self.integer_result(value, range, Some(extent), None))
     }
 
-    /// Returns the smallest and the largest value of an integer. The bounds follow from its known
-    /// range and from the conditions of the enclosing branches.
+    /// Returns the smallest and the largest value of an integer. The bounds are derived from its
+    /// known range and from the conditions of the enclosing branches.
     pub fn range_here(&self, value: Value) -> Option<(i64, i64)> {
         let known = self.ranges.get(&value).copied();
         let by_form = self.forms.ends_of(value);

@@ -29,8 +29,8 @@ use bnnc_graph::types::Type;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// Returns the support of an element type. If the number of classes is not a constant, it is not known at this point. The support then
-/// contains 0 instead of the number.
+/// Returns the support of an element type. If the number of classes is not a constant, it is not known yet, and the support contains 0
+/// in its place.
 pub fn support(elem: &Elem) -> Support {
     match elem {
         Elem::Real(support) => *support,
@@ -62,7 +62,7 @@ pub enum CalledWith {
     Any,
 }
 
-/// A distribution that is repeated for each element of an array, with the element's own parameters.
+/// A distribution that is repeated for each element of an array. Each element has its own parameters.
 pub struct Each {
     /// The distribution with its tensors replaced by their positions in `params`.
     pub dist: DistDatum,
@@ -228,8 +228,8 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
         })
     }
 
-    /// Returns the interval that an observation is truncated to. Only observations are drawn with a truncated sampler. Sites cannot use a
-    /// truncated sampler. Such a sampler finds a draw by a search, and a draw from a search does not have a gradient.
+    /// Returns the interval to which an observation is truncated. Only observations are drawn with a truncated sampler, because it finds
+    /// a draw by a search, through which no gradient flows. Sites need this gradient.
     fn inside(&self, is_truncated: bool, support: Support) -> Option<(f64, f64)> {
         match (support, self.values) {
             (Support::Interval(low, high), CalledWith::Any) if is_truncated && !self.is_improper() => {
@@ -295,8 +295,7 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
         body(self, &mut frame)
     }
 
-    /// If a joint distribution over vectors must treat the tensor as one flat vector, returns the number of elements of the
-    /// value.
+    /// If a joint distribution over vectors must treat the tensor as one flat vector, returns the number of its elements.
     fn flat(&self, item: &DistItem) -> Option<usize> {
         let Ty::Tensor(_, dims) = &item.on else {
             return None;
@@ -353,8 +352,8 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
             .apply(Operation::reduce_sum(elements, &axes), self.span)
     }
 
-    /// Adds the parameter for the value. The caller may guarantee that the elements of the value lie in `support`. The function then records
-    /// this as a bound.
+    /// Adds the parameter for the value. If the caller guarantees that the elements of the value lie in `support`, this is recorded as a
+    /// bound.
     fn value_param(&mut self, support: Support) -> Elaborated<Value> {
         let x = self.elaborator.builder.param("x", self.value.clone());
         let trusted = match (self.values, support) {
@@ -387,7 +386,7 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
             return Ok(Some(density));
         };
         if self.is_improper() {
-            // An improper density is not normalised to an interval, because its integral may be infinite.
+            // An improper density is not normalised on an interval, because its integral may be infinite.
             return Ok(Some(density));
         }
         let Some(log_mass) = self.log_mass((low, high), frame)? else {
@@ -457,8 +456,8 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
     }
 }
 
-/// Returns `None` if a part cannot be computed because a component lacks a part. For example, a mixture of Cauchy distributions does not have a
-/// mean.
+/// Returns `None` if a part cannot be computed because a component does not have the part. For example, a mixture of Cauchy distributions does
+/// not have a mean.
 fn present(part: Elaborated<Option<Arc<Function>>>) -> Elaborated<Option<Arc<Function>>> {
     match part {
         Err(diagnostic) if std::ptr::eq(diagnostic.code, &crate::diagnostics::elaborate::NO_PART) => Ok(None),

@@ -22,8 +22,8 @@ use std::rc::Rc;
 /// The smallest and the largest value of an integer.
 pub type Integers = (i64, i64);
 
-/// The largest length of a list of numbers that becomes one node per number. A longer list becomes
-/// a single constant.
+/// The length of the longest list of numbers for which each number becomes a node. A longer list
+/// becomes a single constant.
 const MOST_STACKED: usize = 32;
 
 impl<'a> Elaborator<'a> {
@@ -132,8 +132,8 @@ impl<'a> Elaborator<'a> {
             .iter()
             .map(|item| self.real(item, span))
             .collect::<Result<_, _>>()?;
-        // A long list of numbers becomes one constant. With one node per number, the time would be
-        // quadratic in the length.
+        // A long list of numbers becomes one constant. With one node per number, elaborating the
+        // list would take quadratic time.
         let numbers: Option<Vec<f64>> = match values.len() > MOST_STACKED {
             true => values.iter().map(|value| self.number(*value)).collect(),
             false => None,
@@ -250,13 +250,13 @@ impl<'a> Elaborator<'a> {
 
     /// Returns the range of a sum, difference, product or quotient of integers with known ranges.
     /// Returns the range of all integers if the divisor may be zero. On overflow, an end of the
-    /// range becomes the smallest or largest 64-bit integer. This integer lies outside every axis.
+    /// range becomes the smallest or largest 64-bit integer, which lies outside every axis.
     fn range_of(&self, op: BinaryOp, left: &Datum, right: &Datum) -> Option<(i64, i64)> {
         combined(op, self.range_of_integer(left)?, self.range_of_integer(right)?)
     }
 
-    /// Returns bounds of an integer: its known range, or otherwise bounds that follow from the
-    /// largest integers that columns may contain.
+    /// Returns bounds of an integer. These are its known range, or otherwise bounds derived from
+    /// the largest integers that columns may contain.
     pub fn extent_of(&self, datum: &Datum) -> (i64, i64) {
         let known = match datum {
             Datum::Tensor(value) => self.extents.get(value).copied(),
@@ -272,8 +272,8 @@ impl<'a> Elaborator<'a> {
         (a.min(c), b.max(d))
     }
 
-    /// Returns bounds of a sum, difference or product of integers. A result that may exceed 32 bits is computed as a real. Integers would
-    /// overflow without an error.
+    /// Returns bounds of a sum, difference or product of integers. A result that may exceed 32 bits is computed as a real, because
+    /// integers would overflow without an error.
     fn extent_of_result(&self, op: BinaryOp, left: &Datum, right: &Datum) -> Option<(i64, i64)> {
         let is_arithmetic = matches!(op, BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul);
         is_arithmetic
@@ -318,8 +318,8 @@ impl<'a> Elaborator<'a> {
         self.apply(Operation::broadcast(value, shape, &[]), span)
     }
 
-    /// Gives two numbers the same shape and element type. If both numbers are integers, they remain
-    /// integers. Otherwise, both become reals.
+    /// Converts two numbers to the same shape and element type. If both numbers are integers, they
+    /// remain integers. Otherwise, both become reals.
     pub fn numbers(&mut self, a: &Datum, b: &Datum, span: Span) -> Elaborated<(Value, Value)> {
         let (x, y) = (self.tensor(a, span)?, self.tensor(b, span)?);
         let is_integer = |this: &Self, value: Value| this.ty(value).dtype == DType::Int;
@@ -332,7 +332,7 @@ impl<'a> Elaborator<'a> {
         }
     }
 
-    /// Returns the range of an integer that is computed from two integers, if the ranges of the two
+    /// Returns the range of an integer that is computed from two integers, if both of their ranges
     /// are known.
     pub fn joint_range(
         &self,
@@ -386,8 +386,8 @@ fn combined(op: BinaryOp, (a, b): (i64, i64), (c, d): (i64, i64)) -> Option<(i64
         BinaryOp::Div if c <= 0 && d >= 0 => Some(EVERY_INTEGER),
         BinaryOp::Div => {
             let ends = [(a, c), (a, d), (b, c), (b, d)];
-            // Division does not round, so the range of a quotient extends to the next integer on
-            // both sides.
+            // Division does not round, so the range of a quotient extends to the next integer below
+            // its lower and above its upper end.
             let ceiling = |(x, y): (i64, i64)| floor(x.saturating_neg(), y).saturating_neg();
             let (low, _) = over(ends.map(|(x, y)| floor(x, y)))?;
             let (_, high) = over(ends.map(ceiling))?;
@@ -412,8 +412,8 @@ fn static_arithmetic(op: BinaryOp, a: i64, b: i64) -> Option<i64> {
         BinaryOp::Sub => a.checked_sub(b),
         BinaryOp::Mul => a.checked_mul(b),
         BinaryOp::Pow => u32::try_from(b).ok().and_then(|b| a.checked_pow(b)),
-        // Where a real is expected, `1 / 2` is one half. The result is therefore an integer only if
-        // the division is exact. In dims, `DimExpr::divided` divides and rounds down.
+        // Where a real is expected, `1 / 2` is one half, so the result is an integer only if the
+        // division is exact. In dims, `DimExpr::divided` rounds the quotient down.
         BinaryOp::Div => (a.checked_rem(b) == Some(0)).then(|| a / b),
         BinaryOp::Or | BinaryOp::And | BinaryOp::Eq | BinaryOp::Ne | BinaryOp::Lt | BinaryOp::Le => None,
         BinaryOp::Gt | BinaryOp::Ge | BinaryOp::MatMul => None,

@@ -19,11 +19,11 @@ use bnnc_graph::ops;
 use bnnc_graph::types::Type;
 use std::collections::HashMap;
 
-/// The maximum number of elements of a tensor. Above this limit, the numbers of bytes and
+/// The maximum number of elements of a tensor. With more elements, the numbers of bytes and
 /// operations would overflow their integer types.
 const MOST_ELEMENTS: usize = 1 << 40;
 
-/// The maximum length of an axis. The limit exists because kernels count positions in 32 bits.
+/// The maximum length of an axis. Kernels use 32 bits for a position.
 const LONGEST_AXIS: usize = i32::MAX as usize;
 
 /// The maximum number of operations of a model, counted after all calls are expanded.
@@ -77,7 +77,7 @@ impl<'a> Frame<'a> {
         }
     }
 
-    /// Returns the path of a name in this frame.
+    /// Returns the path that a name has in this frame.
     pub fn path_of(&self, name: &str) -> String {
         if self.path.is_empty() {
             name.to_owned()
@@ -87,7 +87,7 @@ impl<'a> Frame<'a> {
     }
 }
 
-/// The meaning of noise in the expression that is being elaborated.
+/// How noise is generated in the expression that is being elaborated.
 #[derive(Clone, Debug)]
 pub struct NoiseContext {
     /// The coordinates of the noise: the index of the draw, the example and the step.
@@ -100,7 +100,7 @@ pub struct NoiseContext {
 
 /// An elaboration in progress.
 pub struct Elaborator<'a> {
-    /// The module whose items the names refer to.
+    /// The module to whose items the names refer.
     pub module: &'a Module,
     /// The function under construction.
     pub builder: Builder,
@@ -113,21 +113,21 @@ pub struct Elaborator<'a> {
     pub site_values: HashMap<String, Value>,
     /// The running means of the model so far.
     pub running: Vec<bnnc_graph::model::RunningMean>,
-    /// The path of the last assigned name. A running mean gets this name.
+    /// The path of the last assigned name, which is also the path of a running mean.
     pub assigned: String,
-    /// The number of enclosing ranges whose body is elaborated once for all positions.
+    /// The number of enclosing ranges. The body of a range is elaborated once for all positions.
     pub ranges_open: usize,
     /// The observations so far.
     pub observed: Vec<Value>,
     /// The ranges of output elements that already have a distribution.
     pub observed_ranges: Vec<ObservedRange>,
-    /// The current depth of calls. The depth is limited so that recursion ends with a diagnostic.
+    /// The current depth of calls. It is limited so that recursion ends with a diagnostic.
     pub depth: usize,
-    /// The number of expanded calls so far. The number is limited, because it can grow
-    /// exponentially with the depth of nested calls.
+    /// The number of expanded calls so far. It is limited because it can grow exponentially with
+    /// the depth of nested calls.
     pub calls: usize,
-    /// The smallest and the largest value of each integer that depends on counters. An index is
-    /// checked against its axis with these values at compile time.
+    /// The smallest and the largest value of each integer that depends on counters. With these
+    /// values, the compiler checks an index against its axis.
     pub ranges: HashMap<Value, (i64, i64)>,
     /// Bounds of integers that are computed from data. The elements of a column are at most
     /// [`LARGEST_INTEGER`](bnnc_abi::data::LARGEST_INTEGER).
@@ -170,8 +170,8 @@ impl<'a> Elaborator<'a> {
             let text = format!("the model has more than {MOST_NODES} operations up to this one");
             return Err(limit(span, text));
         }
-        // Shapes are checked before the type rule of the op runs. The rule multiplies sizes, so it
-        // could overflow.
+        // Shapes are checked before the type rule of the op runs, because the rule multiplies sizes
+        // and could overflow.
         for attr in &operation.attrs {
             if let Attr::Shape(shape) = attr {
                 within_limits(shape, span)?;
@@ -249,7 +249,7 @@ impl<'a> Elaborator<'a> {
         dims.iter().map(|dim| self.dim(dim, frame, span)).collect()
     }
 
-    /// Evaluates the shape of one of the model's quantities. Fails if the shape is empty or exceeds the size
+    /// Evaluates the shape of a quantity in the model. Fails if the shape is empty or exceeds the size
     /// limits.
     pub fn shape_of(&self, name: &str, dims: &[DimExpr], frame: &Frame, span: Span) -> Elaborated<Shape> {
         let sizes = self.sizes(dims, frame, span)?;
@@ -264,7 +264,7 @@ impl<'a> Elaborator<'a> {
         }
     }
 
-    /// Binds each dim name in `dims` that does not have a value yet to the corresponding size in
+    /// Binds each dim name in `dims`, unless it has a value already, to the corresponding size in
     /// `shape`.
     pub fn bind_dims(&self, dims: &[DimExpr], shape: &Shape, frame: &mut Frame) {
         for (dim, size) in dims.iter().zip(shape.dims()) {

@@ -1,11 +1,10 @@
 //! Elaborates image operations. The axes of an image are channels, rows and columns.
 //!
 //! Note \[Convolutions\]. A convolution is a contraction of the kernel with all windows of the
-//! image, `conv = contract(kernel, patches(x))`. The derivatives of a convolution follow from the
-//! derivatives of `contract` and `patches`. The batched forms of a convolution over examples and
-//! draws follow from the batched forms of these two ops. Most of the time is spent in the
-//! contraction. If it is not tiny, it becomes a matrix product (see Note \[Contractions\] in
-//! `compiler/lower`).
+//! image, `conv = contract(kernel, patches(x))`. The derivatives of a convolution result from those
+//! of `contract` and `patches`, and so do its batched forms over examples and draws. Most of the
+//! time is spent in the contraction, which becomes a matrix product unless it is tiny (see Note
+//! \[Contractions\] in `compiler/lower`).
 
 use super::datum::Datum;
 use super::frame::{Elaborated, Elaborator, within_limits};
@@ -36,7 +35,7 @@ impl Elaborator<'_> {
         let what = "the width of a padding";
         let width = usize::try_from(*width)
             .map_err(|_| report::support(span, what, "zero or more", &width.to_string()))?;
-        // The sizes are checked here, because the type rule of the op would add them without a limit.
+        // The sizes are checked here, because the type rule of the op adds them without checking a limit.
         let padded = |(axis, size): (usize, i64)| match axis {
             0 => size as usize,
             _ => (size as usize).saturating_add(width.saturating_mul(2)),

@@ -80,7 +80,7 @@ impl<'a> Elaborator<'a> {
         self.apply(Operation::reshape(slice, &Shape(dims)), span)
     }
 
-    /// Converts integers that are represented as reals (counts, and sums of integers) to integers.
+    /// Converts integers that are stored as reals (counts and sums of integers) to integers.
     pub fn to_int(&mut self, value: Value, span: Span) -> Elaborated<Value> {
         match self.ty(value).dtype {
             DType::Int => Ok(value),

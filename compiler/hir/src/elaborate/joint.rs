@@ -1,10 +1,9 @@
 //! Builds a joint family of several sites. The parameters of the family are assembled from one tensor per site.
 //!
-//! A parameter with one row per element, such as a location, a scale or a covariance factor, is
-//! stored as one tensor per site. The tensor contains the rows that belong to the site's elements.
-//! The name of this tensor is the same as if the site had its own family. Joint and separate
-//! families therefore have the same format in reports, in files, in starting values from other
-//! inference runs, and in fixed sites.
+//! A parameter with one row per element, such as a location, a scale or a covariance factor, is stored as one
+//! tensor per site, which contains the rows for the elements of the site. The tensor has the same name as if
+//! the site had its own family. Reports, files, starting values from other inference runs, and fixed sites
+//! therefore have the same format for joint and for separate families.
 
 use bnnc_base::shape::{Dim, Shape};
 use bnnc_graph::builder::Builder;
@@ -13,17 +12,17 @@ use bnnc_graph::function::{Function, Value};
 use bnnc_graph::model::FamilyParam;
 use std::sync::Arc;
 
-/// The division of one parameter among the members of a group.
+/// How one parameter is divided among the members of a group.
 pub enum Share {
-    /// Each member has its own rows of the parameter. The member's tensor has the shape at its
-    /// position.
+    /// Each member has its own rows of the parameter. The shapes are those of the members' tensors,
+    /// in order.
     Rows(Vec<Shape>),
     /// All members share the whole parameter.
     Whole,
 }
 
-/// Returns the division of a parameter with the shape `shape` among members whose values have the
-/// shapes in `members`.
+/// Returns how a parameter of shape `shape` is divided among members whose values have the shapes
+/// in `members`.
 pub fn share(shape: &Shape, members: &[(Arc<str>, Shape)]) -> Share {
     let sizes = |shape: &Shape| shape.static_sizes().unwrap_or_default();
     let count = |shape: &Shape| sizes(shape).iter().product::<usize>();
@@ -44,8 +43,8 @@ pub fn share(shape: &Shape, members: &[(Arc<str>, Shape)]) -> Share {
     }
 }
 
-/// Rewrites a joint family as a family of the members' parameters. They are assembled into the
-/// parameters of the joint family.
+/// Rewrites a joint family as a family whose parameters are those of the members. They are
+/// assembled into the parameters of the joint family.
 pub fn gathered(family: &Instance, shares: &[Share], params: &[FamilyParam]) -> Instance {
     let gather = |function: &Function| Arc::new(of_parts(function, family, shares, params));
     let some = |function: &Option<Arc<Function>>| function.as_deref().map(gather);
@@ -99,7 +98,7 @@ fn of_parts(function: &Function, family: &Instance, shares: &[Share], params: &[
             Share::Whole => parts[0],
         });
     }
-    // The remaining parameters are either the value or the coordinates of a draw.
+    // The remaining parameters are a value, or the coordinates of a draw.
     for param in function.params.iter().skip(args.len()) {
         let name = function.param_name(*param).map_or("", |name| name);
         args.push(builder.param(name, function.ty(*param).clone()));
@@ -110,7 +109,7 @@ fn of_parts(function: &Function, family: &Instance, shares: &[Share], params: &[
     builder.finish(named)
 }
 
-/// Stacks the members' tensors. They become the rows of a parameter with the shape `shape`.
+/// Stacks the members' tensors, which become the rows of a parameter of shape `shape`.
 fn rows(builder: &mut Builder, parts: &[Value], shape: &Shape) -> Value {
     let rest = &shape.dims()[1..];
     let stacked: Vec<Value> = parts

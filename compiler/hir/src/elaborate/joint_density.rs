@@ -1,10 +1,8 @@
 //! Checks that the distributions of output elements define a joint density. For this, an element must not depend on itself, directly or through
 //! other elements.
 //!
-//! The sizes are known when a model is elaborated, so the check is exact. First, the check analyses
-//! reads with symbolic counters. If every read is of an earlier element, a cycle is impossible. A
-//! cycle is also impossible if every read is of a later element. Otherwise, the check visits the
-//! elements one by one.
+//! The sizes are known when a model is elaborated, so the check is exact. First, reads are analysed with symbolic counters. If only earlier
+//! elements are read, or only later ones, there cannot be a cycle. Otherwise, the elements are visited one by one.
 
 mod reads;
 mod scope;
@@ -23,14 +21,14 @@ use scope::ReadScope;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-/// The analysis with symbolic counters stops after visiting this number of expressions.
+/// The number of expressions after which the analysis with symbolic counters stops.
 const MOST_SYMBOLIC: usize = 1_000_000;
 
-/// The analysis of single elements stops after visiting this number of expressions. This takes
+/// The number of expressions after which the analysis of single elements stops. Visiting them takes
 /// about a second.
 const MOST_STEPS: usize = 5_000_000;
 
-/// If the outputs have more elements than this, the check does not visit the elements one by one.
+/// The number of elements of the outputs above which they are not visited one by one.
 const MOST_ELEMENTS: i64 = 1_000_000;
 
 /// A statement that assigns a distribution to elements of an output.
@@ -41,9 +39,9 @@ struct Given<'m> {
     repeated: Option<(LocalId, [i64; 2], &'m [TypedStmt])>,
 }
 
-/// Returns errors for outputs, or for elements of outputs, that depend on themselves. Also returns
-/// a warning if the elements of one output depend on each other. Returns another warning if the
-/// check cannot determine the dependences. `dims` contains the sizes of the model's dim names.
+/// Returns errors for outputs, and elements of outputs, that depend on themselves. Returns a
+/// warning if the elements of one output depend on each other, or if the dependences cannot be
+/// determined. `dims` contains the sizes of the model's dim names.
 pub fn dependences(module: &Module, id: ModelId, dims: &HashMap<Arc<str>, usize>) -> Vec<Diagnostic> {
     let item = &module.models[id];
     let of_size = |local: LocalId| {
@@ -61,8 +59,8 @@ pub fn dependences(module: &Module, id: ModelId, dims: &HashMap<Arc<str>, usize>
         .iter()
         .map(|given| symbolic(given, (module, &joint), &mut reader))
         .collect();
-    // If the analysis reached its step limit, some reads are missing. Each output may then depend
-    // on every other output.
+    // If the analysis reached its step limit, some reads are missing, so each output may depend on
+    // every other output.
     let is_complete = !reader.is_exhausted();
     let sets = match is_complete {
         true => circles(item, &statements, &symbolic),
@@ -84,8 +82,8 @@ pub fn dependences(module: &Module, id: ModelId, dims: &HashMap<Arc<str>, usize>
     diagnostics
 }
 
-/// Returns the statements that observe outputs. Also returns a warning for each statement that
-/// reads outputs inside a range of unknown size.
+/// Returns the statements that observe outputs, and a warning for each statement that reads outputs
+/// inside a range of unknown size.
 fn statements<'m>(item: &'m ModelItem, reader: &mut ElementReader<'m>) -> (Vec<Given<'m>>, Vec<Diagnostic>) {
     let (mut found, mut unknown) = (Vec::new(), Vec::new());
     let scope = ReadScope::model();
@@ -137,19 +135,19 @@ fn reads_outputs<'m>(sample: &'m SampleStmt, body: &'m [TypedStmt], reader: &mut
     !reader.found.is_empty() || reader.is_exhausted()
 }
 
-/// A read of an output element in the distribution of another output element, with the distance
-/// between the two elements.
+/// A read of an output element in the distribution of another output element, and the distance
+/// between the two.
 #[derive(Clone, Copy)]
 struct Step {
     from: LocalId,
     to: LocalId,
-    /// The distance from the element with the distribution to the element that the distribution
-    /// reads: its smallest and its largest value. `None` if the distances are not known.
+    /// The smallest and the largest distance from the element with the distribution to an element
+    /// that it reads. `None` if the distances are not known.
     distance: Option<(i64, i64)>,
 }
 
 /// Returns the reads of a statement, with the counter as a symbol. `joint` contains the outputs
-/// with a joint distribution. Each output in `joint` counts as one element.
+/// with a joint distribution, each of which is treated as one element.
 fn symbolic<'m>(
     given: &Given<'m>,
     (module, joint): (&'m Module, &HashSet<LocalId>),
@@ -187,7 +185,7 @@ fn symbolic<'m>(
     steps.collect()
 }
 
-/// Returns the element that a statement assigns a distribution to. For a joint distribution,
+/// Returns the element to which a statement assigns a distribution. For a joint distribution,
 /// returns the first element.
 fn element<'m>(
     given: &Given<'m>,
@@ -222,8 +220,8 @@ fn read<'m>(
     }
 }
 
-/// Collects the reads for one element of an array. The parameters of the array's distribution are
-/// arrays of the same size.
+/// Collects the reads for one element of an array, if the parameters of its distribution are arrays
+/// of the same size.
 fn of_element<'m>(
     dist: &'m TypedExpr,
     element: &AffineExpr,
@@ -255,7 +253,7 @@ fn is_joint(sample: &SampleStmt, module: &Module) -> bool {
     }
 }
 
-/// Returns each set of outputs that read each other in a cycle, and each output that reads itself.
+/// Returns the sets of outputs that read each other in a cycle, and the outputs that read themselves.
 fn circles(item: &ModelItem, statements: &[Given<'_>], steps: &[Vec<Step>]) -> Vec<Vec<LocalId>> {
     let mut graph: DiGraph<LocalId, ()> = DiGraph::new();
     let outputs = item.outputs.iter().map(|output| output.local);
@@ -273,9 +271,8 @@ fn circles(item: &ModelItem, statements: &[Given<'_>], steps: &[Vec<Step>]) -> V
     found
 }
 
-/// Returns whether every read is of an earlier element, or every read is of a later element. Two
-/// outputs may also read each other at the same position, as long as these reads do not form a
-/// cycle.
+/// Returns whether all reads are of earlier elements, or all of later elements. Outputs may also
+/// read each other at the same position, unless these reads form a cycle.
 fn is_one_way(steps: &[&Step]) -> bool {
     let is_before = |sign: i64| {
         let mut level: HashSet<(LocalId, LocalId)> = HashSet::new();

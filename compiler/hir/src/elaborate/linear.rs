@@ -9,27 +9,27 @@ use bnnc_grammar::ast::BinaryOp;
 use bnnc_graph::function::Value;
 use std::collections::{BTreeMap, HashMap};
 
-/// The number of most recent facts that the analysis uses to bound a form. The analysis tries all
-/// pairs of facts for each form, so the time is quadratic in the number of facts.
+/// How many of the most recent facts are used to bound a form. All pairs of facts are tried for
+/// each form, so the time is quadratic in this number.
 const MOST_FACTS: usize = 16;
 
 /// A constant plus a linear combination of counters. Counters are numbered in the order of their
-/// creation. An inner counter therefore has a higher number than the enclosing counters.
+/// creation. An inner counter therefore has a higher number than those around it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct AffineExpr {
     constant: i64,
     factors: BTreeMap<usize, i64>,
 }
 
-/// The linear forms of integers, and the first and the last value of each counter. The first and
-/// the last value of a counter may depend on earlier counters.
+/// The linear forms of integers, and the first and the last value of each counter, which may depend
+/// on earlier counters.
 #[derive(Clone, Debug, Default)]
 pub struct Forms {
     values: HashMap<Value, AffineExpr>,
     counters: Vec<[AffineExpr; 2]>,
-    /// The name of each counter, and the end of its range as written in the program.
+    /// For each counter, its name, and the end of its range as written in the program.
     names: Vec<[String; 2]>,
-    /// The end of the next counter's range as written in the program.
+    /// The end of the next counter's range, as written in the program.
     written: Option<String>,
     /// Forms that are known to be non-negative in the current branch.
     facts: Vec<AffineExpr>,
@@ -61,7 +61,7 @@ impl AffineExpr {
         self.factors.is_empty().then_some(self.constant)
     }
 
-    /// Returns the value of the form where the counter is zero, and the coefficient of the counter.
+    /// Returns the value of the form for the counter zero, and the coefficient of the counter.
     /// Returns `None` if the form contains another counter.
     pub fn in_counter(&self, counter: &AffineExpr) -> Option<(i64, i64)> {
         let own = counter.factors.keys().next();
@@ -112,14 +112,14 @@ impl Forms {
         form
     }
 
-    /// Sets the end of the next counter's range as written in the program.
+    /// Sets the end of the next counter's range, as written in the program.
     pub fn write_end(&mut self, text: Option<String>) {
         self.written = text;
     }
 
-    /// Suggests a range for the counter that an index contains. With this range, the index stays
-    /// inside an axis of length `size`. Returns `None` if the index or the counter's current range
-    /// depends on other counters.
+    /// For an index that contains a counter, suggests a range of the counter with which the index
+    /// stays inside an axis of length `size`. Returns `None` if the index or the counter's current
+    /// range depends on other counters.
     pub fn range_inside(&self, position: Value, size: i64) -> Option<String> {
         let form = self.values.get(&position)?;
         let (Some((counter, 1)), 1) = (
@@ -172,7 +172,7 @@ impl Forms {
         self.values = values;
     }
 
-    /// Assumes that forms are not negative, until `forget` removes them.
+    /// Assumes that forms are not negative, until `forget` removes the assumptions.
     pub fn assume(&mut self, facts: Vec<AffineExpr>) {
         self.facts.extend(facts);
     }
@@ -201,10 +201,10 @@ impl Forms {
         self.ends(self.values.get(&value)?)
     }
 
-    /// Returns the smallest and the largest value of a form. Facts are non-negative. A lower bound
-    /// of the form minus a fact is therefore also a lower bound of the form. In the same way, an
-    /// upper bound of the form plus a fact is also an upper bound of the form. The function tries
-    /// each fact and each sum of two facts. Returns `None` if no value satisfies the facts.
+    /// Returns the smallest and the largest value of a form. A fact is not negative. A lower bound
+    /// of the form minus a fact is therefore also a lower bound of the form, and an upper bound of
+    /// the form plus a fact is also an upper bound. Each fact and each sum of two facts is tried.
+    /// Returns `None` if no value satisfies the facts.
     pub fn ends(&self, form: &AffineExpr) -> Option<(i64, i64)> {
         let (mut low, mut high) = (self.extreme(form, false)?, self.extreme(form, true)?);
         let facts = &self.facts[self.facts.len().saturating_sub(MOST_FACTS)..];
@@ -223,8 +223,8 @@ impl Forms {
     }
 
     /// Returns the smallest or the largest value of a form. A linear form has its smallest and its
-    /// largest value where each counter is at an end of its range. The function replaces the
-    /// counters by these ends, beginning with the innermost counter.
+    /// largest value where each counter is at an end of its range. The counters are replaced by
+    /// these ends, starting with the innermost one.
     fn extreme(&self, form: &AffineExpr, largest: bool) -> Option<i64> {
         let mut form = form.clone();
         while let Some((counter, factor)) = form.factors.pop_last() {

@@ -70,7 +70,7 @@ fn named(stmt: &TypedStmt, item: &ModelItem, frame: &Frame<'_>) -> Option<(Arc<s
 }
 
 /// Returns the declared support of an output. For an output of integers, this is the real line,
-/// because the distribution determines the support.
+/// because only the distribution restricts the values.
 pub fn declared(ty: &Ty) -> Support {
     match ty {
         Ty::Tensor(Elem::Real(support), _) => *support,
@@ -165,8 +165,8 @@ impl<'a> Elaborator<'a> {
         Ok(value)
     }
 
-    /// Observes a value that has a declared type. If this type is narrower than the distribution's
-    /// support, truncates the distribution.
+    /// Observes a value that has a declared type. If the type is narrower than the support of the
+    /// distribution, the distribution is truncated.
     pub fn observe(
         &mut self,
         dist: &DistDatum,
@@ -182,8 +182,8 @@ impl<'a> Elaborator<'a> {
         self.observed_by(instance, args.collect(), name, span)
     }
 
-    /// Records an observation. The last of `args` is the observed value, and the other arguments
-    /// are the parameters of the distribution.
+    /// Records an observation. The last of `args` is the observed value; the others are the
+    /// parameters of the distribution.
     pub fn observed_by(
         &mut self,
         instance: Instance,

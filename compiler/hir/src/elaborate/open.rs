@@ -1,10 +1,8 @@
-//! Elaborates ranges whose ends depend on counters. A range may be reduced, or it may be a window
-//! of constant length.
-//!
-//! The size of an array must be known at compile time. A reduction therefore covers every position
-//! that its range can reach. At positions outside the range, the reduction uses its neutral
-//! element, such as zero for a sum. A window has the same number of elements for every value of the
-//! counter.
+//! Elaborates ranges whose ends depend on counters. Such a range is reduced, or it is a window of
+//! constant length. The size of an array must be known at compile time. A reduction therefore
+//! covers every position that can lie in its range. At positions outside the range, it uses the
+//! neutral element, such as zero for a sum. A window has the same number of elements for every
+//! value of the counter.
 
 use super::datum::Datum;
 use super::frame::{Elaborated, Elaborator, Frame};
@@ -106,8 +104,8 @@ impl<'a> Elaborator<'a> {
         self.apply(Operation::new(&ops::and::AND, [after, before]), span)
     }
 
-    /// Rejects a range whose end is below its start for every value of the counters. If a range is reversed only for some values of the counters,
-    /// it counts as empty for these values.
+    /// Rejects a range whose end is below its start for every value of the counters. If it is so only for some values of the counters, the range
+    /// is empty for these values.
     fn forwards(&self, [from, to]: &[Datum; 2], span: Span) -> Elaborated<()> {
         let boxes = self.range_of_integer(from).zip(self.range_of_integer(to));
         let is_apart = boxes.is_some_and(|((first, _), (_, last))| last < first);
@@ -162,8 +160,8 @@ impl<'a> Elaborator<'a> {
         }
     }
 
-    /// Reduces the first axis. At positions outside the range, the neutral element replaces the
-    /// value.
+    /// Reduces the first axis. At positions outside the range, the value is replaced by the neutral
+    /// element.
     fn reduce_all_of(
         &mut self,
         builtin: &'static Builtin,
@@ -183,8 +181,8 @@ impl<'a> Elaborator<'a> {
     }
 
     /// Elaborates `sum(e for i in a..b)` if an end of the range depends on a counter. The reduction
-    /// covers every position that the range can reach. At positions outside the range, it uses its
-    /// neutral element.
+    /// covers every position that can lie in the range, and uses the neutral element at positions
+    /// outside.
     pub fn reduce_open(
         &mut self,
         builtin: &'static Builtin,
@@ -229,8 +227,8 @@ impl<'a> Elaborator<'a> {
         self.reduce_all_of(builtin, value, &[from, to], span)
     }
 
-    /// Returns the constant length of a range with an end that depends on a counter. Returns `None`
-    /// if both ends of the range are constant.
+    /// Returns the length of a range with an end that depends on a counter, if the length is
+    /// constant. Returns `None` if both ends of the range are constant.
     ///
     /// # Errors
     /// Fails if the length depends on the counter.

@@ -1,5 +1,5 @@
-//! Elaborates optimisers. The result is the update of one scalar parameter. The rewriter later maps
-//! this update over tensors.
+//! Elaborates optimisers. The result is the update of one scalar parameter. The rewriter later
+//! applies this update to each element of a tensor.
 
 use super::datum::Datum;
 use super::frame::{Elaborated, Elaborator, Frame};

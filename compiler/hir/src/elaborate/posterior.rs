@@ -21,21 +21,22 @@ use bnnc_graph::model::{ApproximatePosterior, FamilyParam, FamilyStart, Model, S
 use bnnc_graph::types::Type;
 use std::sync::Arc;
 
-/// One parameter of a family may have at most this number of elements: 4 GiB in single precision.
+/// The largest number of elements in one parameter of a family. In single precision, they take 4 GiB.
 const MOST_ELEMENTS: usize = 1 << 30;
 
-/// The rule for sites without a line in the posterior.
+/// How sites without a line in the posterior are treated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rest {
     /// Every site needs a line. A site without a line is an error.
     Refused,
-    /// Each site without a line gets a point family, because the method approximates these sites itself.
+    /// A site without a line has a point family, because the method approximates it itself.
     Method,
 }
 
 const POSITIVE: Support = Support::Interval(0.0, f64::INFINITY);
 
-/// Elaborates a posterior for the sites of an elaborated model. `rest` is the rule for sites without a line.
+/// Elaborates a posterior for the sites of an elaborated model. `rest` determines how sites without a line
+/// are treated.
 ///
 /// # Errors
 /// Fails for a start value that is not a constant, a site without a line, or a family that is too large.
@@ -101,7 +102,7 @@ pub fn point(module: &Module, model: &Model, span: Span) -> Elaborated<Approxima
 }
 
 fn point_family(module: &Module, span: Span) -> Elaborated<DistId> {
-    // The items of the library precede the items of the program.
+    // Items of the library come before items of the program.
     let found = module
         .dists
         .ids()
@@ -123,7 +124,7 @@ fn means(path: &str, site: &str) -> bool {
     }
 }
 
-/// Returns the sites that share the family of a line, in the order of the line. The result is empty if each site has its own family.
+/// Returns, in the order of the line, the sites that share its family. The result is empty if each site has its own family.
 fn members(module: &Module, line: &PosteriorLine, dist: DistId, model: &Model) -> Vec<Site> {
     if !module.dists[dist].groups {
         return Vec::new();
@@ -245,8 +246,8 @@ impl<'a> Line<'a> {
         &self.module.dists[self.dist]
     }
 
-    /// Returns the type of the family's draws. The draws are either values of the site or unconstrained values. A bijection maps unconstrained
-    /// values to values of the site.
+    /// Returns the type of the family's draws. The draws are either values of the site, or unconstrained values that a bijection maps to
+    /// values of the site.
     fn value_of(&self, site: &Site) -> Type {
         let is_point = self.item().measure == MeasureKind::Point;
         match &self.item().on {
@@ -284,7 +285,8 @@ impl<'a> Line<'a> {
         Ok(statics)
     }
 
-    /// Builds the family over values of a type. Also returns the parameters of the family that are not integers.
+    /// Builds the family over values of a type. Also returns those parameters of the family that are not
+    /// integers.
     fn instance(&self, value: Type) -> Elaborated<(Instance, Vec<Param>)> {
         let item = self.item();
         let statics = self.statics()?;
@@ -313,8 +315,8 @@ impl<'a> Line<'a> {
         Ok((instance, params))
     }
 
-    /// Returns the shape of a parameter with these dims. A parameter with the same dims as the values has the shape of the values. Otherwise,
-    /// the shape has one size for each dim.
+    /// Returns the shape of a parameter with these dims. If they are the dims of the values, this is the shape of the values. Otherwise, it
+    /// has one size for each dim.
     fn shape(&self, dims: &[DimExpr], value: &Shape, statics: &[(LocalId, i64)]) -> Elaborated<Shape> {
         let on = match &self.item().on {
             Ty::Tensor(_, on) => on.as_slice(),
@@ -361,8 +363,8 @@ impl<'a> Line<'a> {
         })
     }
 
-    /// Returns whether a parameter is a matrix with one row and one column per element of the site, like the factor of a full covariance. Such a
-    /// parameter starts at zero.
+    /// Returns whether a parameter is a matrix with one row and one column per element of the site, such as the factor of a full covariance. It
+    /// starts at zero.
     fn is_square(&self, name: &str) -> bool {
         let mut params = self.item().params.iter();
         let param = params.find(|binding| &*binding.param.name == name);
@@ -373,8 +375,8 @@ impl<'a> Line<'a> {
         matches!(dims, Some([rows, columns]) if rows == columns)
     }
 
-    /// Returns whether the values of the family are bounded. The positive parameters of a bounded family are not scales, so they start at one. A
-    /// beta or Dirichlet family whose parameters are all one is uniform.
+    /// Returns whether the values of the family are bounded. The positive parameters of such a family are not scales, so they start at one. For
+    /// example, a beta or Dirichlet family is then uniform.
     fn is_bounded(&self) -> bool {
         match &self.item().on {
             Ty::Tensor(Elem::Real(Support::Interval(low, high)), _) => low.is_finite() && high.is_finite(),
@@ -401,7 +403,7 @@ fn too_large(span: Span, family: &str, sizes: &[usize], count: usize) -> Box<Dia
     Box::new(Diagnostic::error(&TOO_LARGE, span, text).help(low_rank))
 }
 
-/// Evaluates a dim of a family's parameter. The dim of the family's values equals the number of elements. Any other dim is an integer parameter
+/// Evaluates a dim of a parameter of a family. The dim of the family's values is the number of elements. Any other dim is an integer parameter
 /// of the family.
 fn size_of(
     dim: &DimExpr,
@@ -446,7 +448,7 @@ fn random(module: &Module, expr: &TypedExpr) -> Elaborated<Init> {
     }
 }
 
-/// Builds the posterior of a site that is fixed to the result of another inference run. The posterior is a point at the value from that run.
+/// Builds the posterior of a site that is fixed to the result of another inference run. It is a point at the value from that run.
 fn from(
     module: &Module,
     site: &Site,

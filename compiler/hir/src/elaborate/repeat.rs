@@ -1,7 +1,7 @@
 //! Elaborates repetition: comprehensions, reductions over ranges, and `for` over the elements of an output.
 //!
-//! A comprehension of tensors becomes a single `map`. The body of the `map` is elaborated only
-//! once. A list of layers is unrolled instead, because each element is a separate layer instance.
+//! A comprehension of tensors becomes a single `map`. Its body is elaborated only once. A list of layers is
+//! unrolled instead, because each element is a separate layer instance.
 
 use super::datum::Datum;
 use super::dist::Each;
@@ -25,8 +25,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// The maximum length of a range. Up to this length, single precision represents all positions
-/// exactly.
+/// The maximum length of a range. Single precision represents all positions up to this one exactly.
 const MOST_POSITIONS: usize = 1 << 24;
 
 /// The maximum length of a list of layers.
@@ -89,7 +88,7 @@ impl<'a> Elaborator<'a> {
         self.reduced(builtin, value, span)
     }
 
-    /// Reduces the first axis of an array that a `map` over a range has computed.
+    /// Reduces the first axis of an array that was computed by a `map` over a range.
     pub fn reduced(&mut self, builtin: &'static Builtin, value: Value, span: Span) -> Elaborated<Datum> {
         if self.ty(value).rank() > 1 && builtin.reduction() == Some(Reduction::Sum) {
             return self
@@ -109,8 +108,8 @@ impl<'a> Elaborator<'a> {
         ))
     }
 
-    /// Elaborates `body` once as the function of a `map` over `from..to`, and returns the mapped
-    /// results. `counter` may be `None` if the range has a single position.
+    /// Elaborates `body` once, as the function of a `map` over `from..to`, and returns the results
+    /// of the `map`. `counter` may be `None` if the range has a single position.
     pub fn map(
         &mut self,
         counter: impl Into<Option<LocalId>>,
@@ -127,7 +126,7 @@ impl<'a> Elaborator<'a> {
         let start = self.constant(from as f64, DType::Int);
         let position = self.apply(Operation::new(&ops::add::ADD, [index, start]), span)?;
         // Every tensor in scope becomes a parameter of the body. Later passes remove the parameters
-        // that the body does not read.
+        // that the body does not use.
         let mut captured: Vec<Value> = Vec::new();
         let mut inner_of: HashMap<Value, Value> = HashMap::new();
         let mut inner = frame.clone();
@@ -164,8 +163,8 @@ impl<'a> Elaborator<'a> {
                 .count((position, name), [from, to - 1].map(AffineExpr::number));
         }
         if let (Some(noise), Some([draw, example, step])) = (&mut self.noise, noise) {
-            // Each position has its own noise, because `example * count + index` replaces the
-            // number of the example.
+            // The number of the example is replaced by `example * count + index`, so that each
+            // position has its own noise.
             let positions = self.builder.int(count as i64);
             let first = self.builder.mul(example, positions);
             noise.coordinates = [draw, self.builder.add(first, index), step];
@@ -227,7 +226,7 @@ impl<'a> Elaborator<'a> {
         Ok(())
     }
 
-    /// Elaborates `y[k] ~ D(..)` outside a `for`. The statement counts as a range of one element.
+    /// Elaborates `y[k] ~ D(..)` outside a `for`. The statement is treated as a range of one element.
     pub fn element(
         &mut self,
         sample: &SampleStmt,
@@ -245,7 +244,7 @@ impl<'a> Elaborator<'a> {
         self.elements(sample, elements, frame)
     }
 
-    /// Observes some elements of an output. Each element has the distribution of its position.
+    /// Observes some elements of an output, each with the distribution for its position.
     fn elements(
         &mut self,
         sample: &SampleStmt,
@@ -323,8 +322,8 @@ impl<'a> Elaborator<'a> {
         self.observed_by(instance, args, &name, sample.span)
     }
 
-    /// The position of the observed element is a linear function of the counter. Returns the
-    /// position for counter zero, and the coefficient of the counter.
+    /// Returns the position of the observed element for the counter zero, and the coefficient of
+    /// the counter. The position must be linear in the counter.
     fn place(
         &mut self,
         counter: LocalId,
@@ -348,7 +347,7 @@ impl<'a> Elaborator<'a> {
         })
     }
 
-    /// Returns the elements of an output that a range observes, in the order of the counter.
+    /// Returns, in the order of the counter, the elements of an output that a range observes.
     fn observed_elements(&mut self, range: &ObservedRange) -> Elaborated<Value> {
         let ObservedRange {
             output,
@@ -362,7 +361,7 @@ impl<'a> Elaborator<'a> {
         if step == 1 || count == 1 {
             return self.slice(output, 0, low, high.saturating_add(1), span);
         }
-        // If the range leaves the axis, this slice reports an error with the bounds from the
+        // If the range leaves the axis, this slice causes an error with the bounds from the
         // program.
         self.slice(output, 0, low, high.saturating_add(1), span)?;
         let size = usize::try_from(count).unwrap_or(0);
@@ -404,7 +403,7 @@ fn positions(from: i64, to: i64, span: Span) -> Elaborated<usize> {
     Ok(count)
 }
 
-/// Returns the name at the end of a range, if the end is a name.
+/// If the end of a range is a name, returns this name.
 fn written(end: &TypedExpr, frame: &Frame<'_>) -> Option<String> {
     match &end.kind {
         TypedExprKind::Local(local) => Some(frame.locals[*local].name.to_string()),

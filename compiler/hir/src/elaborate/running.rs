@@ -1,4 +1,4 @@
-//! Elaborates running means. Each path gets one node and one stored value.
+//! Elaborates running means. There is one node and one stored value for each path.
 
 use super::datum::Datum;
 use super::frame::{Elaborated, Elaborator};

@@ -1,4 +1,4 @@
-//! Checks the sizes of the arrays that built-in functions make, such as the sizes in `reshape(x, groups, channels / groups)`.
+//! Checks the sizes that are arguments of built-in functions, such as those in `reshape(x, groups, channels / groups)`.
 
 use super::datum::Datum;
 use super::frame::{Elaborated, Elaborator, Frame};
@@ -23,7 +23,7 @@ impl<'a> Elaborator<'a> {
     /// Checks the sizes among the arguments of a built-in function. `found` are the elaborated arguments.
     ///
     /// # Errors
-    /// Fails if a size is not a positive integer. The diagnostic is about the first such size, and shows the values of its parts.
+    /// Fails if a size is not a positive integer. The diagnostic describes the first such size and shows the values of its parts.
     pub(super) fn check_sizes(
         &mut self,
         builtin: &Builtin,

@@ -8,8 +8,8 @@ use bnnc_graph::dist::Support;
 const START_SCALE: f64 = 0.05;
 
 /// Returns the default start value of a parameter. The locations of a weight matrix are drawn
-/// uniformly between `-b` and `b`, as in the linear layers of PyTorch, so that the units differ.
-/// The bound `b` is one over the square root of the fan-in. Other locations start at zero, and
+/// uniformly between `-b` and `b`, so that the units differ. As in the linear layers of PyTorch,
+/// `b` is one over the square root of the fan-in. Other locations start at zero, and
 /// positive parameters start at 0.05.
 pub fn default(support: Support, shape: &Shape, site: &Shape) -> Init {
     match support {

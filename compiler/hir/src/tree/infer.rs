@@ -55,8 +55,8 @@ impl Module {
         }
     }
 
-    /// Reads the options of an inference block. Uses the default of each option that the program
-    /// does not set.
+    /// Reads the options of an inference block. An option that the program does not set has its
+    /// default.
     ///
     /// # Errors
     /// Fails only if the checker or a method record has a bug.
@@ -147,8 +147,8 @@ pub enum SettingValue {
     Augmentations(Vec<Augmentation>),
     /// A file with start values.
     File(Arc<str>),
-    /// `subnetwork(size, by = score)`: the size and the name of the score. The third field is the
-    /// inference block, if the score is one.
+    /// `subnetwork(size, by = score)`: the size and the name of the score. If the score is an
+    /// inference block, the third field holds it.
     Subnetwork(f64, Arc<str>, Option<InferId>),
 }
 

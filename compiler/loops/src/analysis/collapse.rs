@@ -1,10 +1,10 @@
-//! Merges neighbouring axes if every access traverses them with one stride, so that innermost loops
-//! are long.
+//! Merges neighbouring axes if every access passes through them with a single stride, so that
+//! innermost loops are long.
 
 use crate::ir::{InstOp, Kernel, LoopSize};
 
-/// Returns the kernel with as few axes as possible. Also returns a factor: the number of iterations
-/// along the new outermost axis that correspond to one iteration along the original outermost axis.
+/// Returns the kernel with as few axes as possible. Also returns the number of iterations of the
+/// new outermost axis that replace one iteration of the original outermost axis.
 pub fn collapse(kernel: &Kernel) -> (Kernel, i64) {
     let mut merged = kernel.clone();
     let mut factor = 1;
@@ -47,7 +47,7 @@ fn merge(kernel: &mut Kernel, axis: usize, inner: i64) {
             *of -= 1;
         }
     }
-    // For an axis of size 1, the stride does not matter. The merged axis gets the stride of the
+    // The stride of an axis of size 1 does not matter, so the merged axis has the stride of the
     // other axis.
     let dropped = if inner == 1 { axis + 1 } else { axis };
     kernel.change_strides(|strides| {

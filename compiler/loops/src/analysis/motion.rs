@@ -10,8 +10,8 @@ use bnnc_base::dtype::Precision;
 pub enum Motion {
     /// The address does not change.
     Still,
-    /// The address moves by one real per iteration. All accesses with this motion share a single
-    /// byte counter.
+    /// The address moves by one real per iteration. All accesses with this motion use the same byte
+    /// counter.
     Unit,
     /// The address moves by another stride, or by a stride that is known only at run time.
     Moving,
@@ -36,8 +36,8 @@ pub fn element_bytes(kernel: &Kernel, access: &Access, precision: Precision) -> 
     }
 }
 
-/// Returns the size of the innermost axis, if this size is known. If the kernel has only this axis,
-/// a launch may cover only a part of it.
+/// Returns the size of the innermost axis, if it is known. A launch may cover only a part of this
+/// axis if the kernel does not have other axes.
 pub fn innermost_size(kernel: &Kernel) -> Option<i64> {
     match kernel.dims.last() {
         Some(LoopSize::Fixed(size)) => Some(*size),
@@ -45,8 +45,8 @@ pub fn innermost_size(kernel: &Kernel) -> Option<i64> {
     }
 }
 
-/// For each instruction and each axis, returns whether the instruction's value varies along the
-/// axis.
+/// Returns, for each instruction and each axis, whether the value of the instruction varies along
+/// the axis.
 pub fn varies(kernel: &Kernel) -> Vec<Vec<bool>> {
     let mut varies: Vec<Vec<bool>> = Vec::with_capacity(kernel.body.len());
     for inst in kernel.body.iter() {

@@ -1,11 +1,11 @@
 //! Splits an innermost loop that calls array primitives into stages.
 //!
 //! Note \[Stages\]. Array primitives process whole blocks. If the body of an innermost loop calls
-//! primitives, the loop is therefore split into stages. For each block of the innermost axis, stage
-//! 0 is a loop that computes the operands of the first calls and stores them in scratch memory. The
+//! primitives, the loop is therefore split into stages. For each block of the innermost axis, the
+//! loop of stage 0 computes the operands of the first calls and stores them in scratch memory. The
 //! first calls follow, then stage 1, and so on. The last stage writes the outputs. Every value is
 //! computed as late as possible: in the first stage that needs it. Loads are repeated in each stage
-//! that uses them. If several stages use another value, it is stored in scratch memory. If the
+//! that uses them. Any other value that several stages use is stored in scratch memory. If the
 //! innermost axis is short, a block is a tile of several whole rows. Each call then processes many
 //! elements even though the axis is short.
 
@@ -53,7 +53,7 @@ pub fn is_array_noise(inst: &Inst, varies: impl Fn(InstId) -> bool) -> bool {
     }
 }
 
-/// Returns whether each row begins where the previous row ends.
+/// Returns whether each row begins in memory where the previous row ends.
 pub fn rows_adjoin(strides: &[LoopSize], length: i64) -> bool {
     strides.len() > 1 && strides[strides.len() - 2] == LoopSize::Fixed(length)
 }
@@ -68,7 +68,8 @@ pub struct KernelStaging {
     /// The stages of the innermost loop.
     pub stages: Vec<BlockStage>,
     /// For each instruction, the scratch slot that holds a block of its values. If an operand of a
-    /// call does not have a slot, the operand is a load, and the call reads its elements in place.
+    /// call does not have a slot, it is a load, and the call reads the elements directly from the
+    /// buffer.
     pub home: Vec<Option<usize>>,
     /// The number of scratch slots.
     pub homes: usize,
@@ -123,8 +124,8 @@ impl KernelStaging {
         stage + 1 == self.stages.len()
     }
 
-    /// For each instruction, returns whether it is in `roots` or a root uses it. Indirect uses count
-    /// only if they lead through values that are computed outside the innermost loop.
+    /// For each instruction, returns whether it is in `roots` or is used by a root. A root uses an
+    /// instruction indirectly only through values that are computed outside the innermost loop.
     pub fn closure(&self, kernel: &Kernel, roots: &[InstId]) -> Vec<bool> {
         // Values that other stages compute inside the loop are read from scratch memory, so their
         // operands are not examined.
@@ -133,7 +134,7 @@ impl KernelStaging {
         })
     }
 
-    /// For each instruction, returns whether the loop of a stage uses it, directly or indirectly.
+    /// Returns, for each instruction, whether the loop of a stage uses it, directly or indirectly.
     pub fn needs(&self, kernel: &Kernel, stage: usize) -> Vec<bool> {
         let mut roots = self.stages[stage].body.clone();
         roots.extend(&self.stages[stage].store);
@@ -148,8 +149,8 @@ impl KernelStaging {
     }
 }
 
-/// Assigns instructions to stages; see Note \[Stages\]. Loops and calls alternate in time. The loop
-/// of stage `s` has the time `2 s`, and the calls after this loop have the time `2 s + 1`.
+/// Assigns instructions to stages; see Note \[Stages\]. Loops and calls alternate. The loop of
+/// stage `s` runs at time `2 s`, and the calls after it run at time `2 s + 1`.
 struct BlockStaging<'a> {
     kernel: &'a Kernel,
     precision: Precision,
@@ -157,10 +158,9 @@ struct BlockStaging<'a> {
     called: Vec<bool>,
     /// The stage of each instruction that is computed in only one stage.
     late: Vec<usize>,
-    /// For each load or index, all stages that compute it.
+    /// For each load or index, the stages that compute it.
     repeated: Vec<Vec<usize>>,
-    /// For each value, the times when it must be in scratch memory: the first time and the last
-    /// time.
+    /// For each value, the first and the last time at which it must be in scratch memory.
     held: Vec<Option<(usize, usize)>>,
     last: usize,
 }
@@ -286,7 +286,7 @@ impl<'a> BlockStaging<'a> {
         }
     }
 
-    /// Returns whether a call can read an operand directly from the operand's buffer.
+    /// Returns whether a call can read an operand directly from its buffer, without scratch memory.
     fn is_direct(&self, id: InstId) -> bool {
         let inst = &self.kernel.body[id];
         let adjacent = inst.op.load().is_some_and(|access| {

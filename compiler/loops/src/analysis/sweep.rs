@@ -4,8 +4,8 @@ use super::staging::row_length;
 use crate::ir::{InstOp, Kernel, KernelOutput, LoopSize};
 use bnnc_abi::plan::{Combine, Storage};
 
-/// Returns the kernel, and the axis that is divided among launches. If the kernel is swept, the
-/// axis of draws comes before the axis of elements.
+/// Returns the kernel, and the axis that is divided among launches. In a swept kernel, the axis of
+/// draws is placed before the axis of elements.
 pub fn order(kernel: Kernel) -> (Kernel, usize) {
     let rank = kernel.dims.len();
     if rank < 2 || is_swept(&kernel) {
@@ -21,8 +21,8 @@ pub fn order(kernel: Kernel) -> (Kernel, usize) {
 }
 
 /// Returns whether a kernel is swept. A swept kernel generates noise along the innermost axis, and
-/// one of its outputs sums over the second-to-last axis. The second-to-last axis affects the noise
-/// only through the coordinates of the noise.
+/// one of its outputs sums over the second-to-last axis. The noise depends on the second-to-last
+/// axis only through its coordinates.
 pub fn is_swept(kernel: &Kernel) -> bool {
     let makes_noise = kernel.body.iter().any(|inst| match &inst.op {
         InstOp::Noise(noise) => {

@@ -76,7 +76,7 @@ impl Import<'_> {
     }
 
     /// Copies an operand so that the letters `last` are adjacent and in this order. If they already
-    /// are, all letters keep their places. If they are not, `last` comes after all other letters.
+    /// are, all letters keep their places. Otherwise, `last` comes after all other letters.
     /// Returns the letters of the copy, and the copy.
     fn gathered(&mut self, arg: TensorId, letters: &[char], last: &[char]) -> (Vec<char>, TensorId) {
         if letters.windows(last.len()).any(|run| run == last) {
@@ -88,8 +88,8 @@ impl Import<'_> {
         (order, self.copied(view))
     }
 
-    /// Returns an operand as a tensor with the axes `order`. The operand is repeated along the
-    /// letters that it lacks. The sizes of these letters are in `sizes`.
+    /// Returns an operand as a tensor with the axes `order`. It is repeated along the letters that
+    /// it does not have, whose sizes are in `sizes`.
     fn spread(&mut self, arg: TensorId, letters: &[char], order: &[char], sizes: &[(char, Dim)]) -> TensorId {
         if letters == order {
             return arg;
@@ -107,9 +107,9 @@ impl Import<'_> {
         self.view(arg, letters.iter().map(place).collect(), &dims)
     }
 
-    /// Multiplies elements, and then sums the products over the letters that the result lacks. The
-    /// domain has the axes of the operand with more axes, in the order of this operand, so that
-    /// this operand is read in memory order.
+    /// Multiplies elements, and then sums the products over the letters that the result does not
+    /// have. The axes of the domain are in the order of the operand with more axes, so that this
+    /// operand is read in memory order.
     fn multiply(&mut self, labels: &ContractionLabels, args: [TensorId; 2]) -> TensorId {
         let (left, right) = (&labels.left, &labels.right);
         let mut sizes = Vec::new();

@@ -1,8 +1,8 @@
-//! Moves reshapes that merge axes into the operands of these reshapes.
+//! Moves reshapes that merge axes into the computation of their operands.
 //!
 //! Note [Merged axes]. An index map cannot merge axes, because this needs division. Instead,
-//! elementwise ops can be computed over the merged axes. If a load or noise has a single stride
-//! through all axes that are merged, it has a stride along the merged axis. A tensor with elements
+//! elementwise ops can be computed over the merged axes. A load or noise has a stride along the
+//! merged axis if a single stride leads through all axes that are merged. A tensor with elements
 //! for every draw of a divergence must not be stored, so it is computed over the merged axes.
 
 use super::Import;
@@ -11,8 +11,8 @@ use crate::tensor::{Coordinate, TensorDef, TensorId};
 use bnnc_base::shape::{Dim, Symbol};
 use std::collections::HashMap;
 
-/// A merge of axes: for each axis of a tensor, the merged axis that contains it. Also holds the
-/// sizes of the merged axes.
+/// A merge of axes: for each axis of a tensor, the merged axis that contains it, and the sizes of
+/// the merged axes.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Merge {
     into: Vec<usize>,
@@ -85,8 +85,8 @@ impl Import<'_> {
         Some(self.push(kind, &merge.dims, tensor.dtype))
     }
 
-    /// Returns an index map over merged axes. Each coordinate either depends on a merged axis, or
-    /// the operand's axes are merged in the same way.
+    /// Returns an index map over merged axes. Each coordinate depends on a merged axis, or the axes
+    /// of the operand are merged in the same way.
     fn merge_view(
         &mut self,
         arg: TensorId,
@@ -167,8 +167,8 @@ impl Merge {
         (others == 1).then_some(into)
     }
 
-    /// Returns the stride along each merged axis. Returns `None` if the parts of a merged axis do
-    /// not share a single stride.
+    /// Returns the stride along each merged axis. Returns `None` if no single stride leads through
+    /// all parts of a merged axis.
     fn strides(&self, dims: &[Dim], strides: &[SizePolynomial]) -> Option<Vec<SizePolynomial>> {
         let along = |into: usize| {
             let members: Vec<usize> = self.members(dims, into).collect();
@@ -195,8 +195,8 @@ impl Merge {
         })
     }
 
-    /// Looks for a merged axis whose parts are the first axes of an operand, in order, each with
-    /// its own coordinate. Returns the merged axis and the number of its parts.
+    /// Looks for a merged axis whose parts index the first axes of an operand, one each and in
+    /// order. Returns the merged axis and the number of its parts.
     fn run(&self, dims: &[Dim], (inner, at): (&[Dim], &[Coordinate])) -> Option<(usize, usize)> {
         let [(axis, _)] = at.first()?.terms.as_slice() else {
             return None;

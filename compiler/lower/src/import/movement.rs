@@ -83,8 +83,8 @@ impl Import<'_> {
         self.assembled(arg, to, Some(combine), &dims)
     }
 
-    /// Returns an index map if each axis of the operand is made of consecutive axes of the result.
-    /// In all other cases, the operand is stored in memory.
+    /// Returns an index map if each axis of the operand is split into consecutive axes of the
+    /// result. Otherwise, the operand is stored in memory.
     pub(super) fn reshape(&mut self, arg: TensorId, dims: &[Dim]) -> TensorId {
         let inner = self.dims(arg);
         if inner == dims {

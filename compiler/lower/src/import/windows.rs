@@ -1,16 +1,15 @@
-//! Converts windows over axes to strided reads, and sums of overlapping windows to sums of
-//! elements.
+//! Replaces windows by strided reads, and sums of overlapping windows by sums of elements.
 //!
 //! Note \[Overlapping windows\]. Element `i` of `overlap_add` is a sum over the positions `k` in a window. The term for `k` is element `k` of the
-//! window with the number `(i - k) / stride`, if this window exists. An index map can neither divide nor skip positions. The windows are therefore
-//! padded with zeros along the axis of window positions. Zeros are added at both ends, where no windows exist, and between neighbouring windows.
-//! Neighbouring windows are `stride` apart. With this padding, `i - k` plus the padding at the beginning is a position. One kernel computes each
+//! window with the number `(i - k) / stride`, if this window exists. An index map can neither divide nor skip positions. Windows of zeros are
+//! therefore added along the axis of windows: at both ends, where no windows exist, and between neighbouring windows, which are `stride` apart.
+//! With this padding, `i - k` plus the padding at the beginning is a position along this axis. One kernel computes each
 //! element of the result. The order of the sum does not depend on how the work is split between threads.
 //!
 //! Note \[Sums of windows as products\]. The derivative of a convolution with respect to its image is a sum of windows. These windows are
-//! `contract(kernel, dy)`. With a stride of one, the derivative is also a convolution: the reversed kernel is convolved with `dy` after zeros
-//! were added around `dy`. If products read windows in place, the convolution is faster, because neither the windows nor their padded copy are
-//! in memory. The derivative of a padding keeps only a part of the result. Only this part is computed.
+//! `contract(kernel, dy)`. With a stride of one, the derivative is also the convolution of the reversed kernel with `dy`, after zeros were added
+//! around `dy`. If products read windows in place, the convolution is faster, because neither the windows nor their padded copy are stored. If the
+//! image was padded, only a part of the result is used, and only this part is computed.
 
 use super::{Import, Site};
 use crate::polynomial::SizePolynomial;
@@ -21,8 +20,8 @@ use bnnc_graph::labels::ContractionLabels;
 use bnnc_graph::ops;
 use bnnc_graph::types::Type;
 
-/// A product may replace sums of windows. It does so if its number of operations is at most this multiple of the operations of
-/// the product that computes the windows.
+/// A contraction replaces sums of windows if it needs at most this many times as many operations as the contraction that
+/// computes the windows.
 const MORE: i64 = 3;
 
 impl Import<'_> {
@@ -35,9 +34,8 @@ impl Import<'_> {
         self.view(site.args[0], at, site.ty.dims())
     }
 
-    /// If a contraction computes the windows, returns another contraction that computes the sums of the windows. See Note \[Sums of windows as
-    /// products\]. Returns `None` if the windows are not computed by a contraction, or if the other contraction would need many more
-    /// operations.
+    /// If a contraction computes the windows, returns another contraction that computes their sums. See Note \[Sums of windows as products\].
+    /// Returns `None` if the windows are not the result of a contraction, or if the other contraction would need many more operations.
     fn convolved(&mut self, site: &Site) -> Option<TensorId> {
         let strides = ops::overlap_add::strides(site.attrs);
         let (letters, args) = self.tensors[site.args[0]].contraction()?;
@@ -102,7 +100,8 @@ impl Import<'_> {
         self.view(*arg, at, &dims)
     }
 
-    /// Pads the axes of positions with zeros on both sides, and returns all windows over these axes, with their letters.
+    /// Pads the axes of positions with zeros on both sides. Returns all windows over these axes, and the letters of the
+    /// result.
     fn windowed(
         &mut self,
         (letters, arg): &(Vec<char>, TensorId),
@@ -158,7 +157,7 @@ impl Import<'_> {
         (order, windows)
     }
 
-    /// If a slice selects a part of a product that replaces sums of windows, computes only the selected part. Returns `None` for other slices.
+    /// If a slice selects a part of a contraction that replaces sums of windows, computes only this part. Returns `None` for other slices.
     pub(super) fn part_of_convolved(&mut self, site: &Site) -> Option<TensorId> {
         let (starts, dims) = (ops::slice::starts(site.attrs), site.ty.dims());
         let arg = site.args[0];
@@ -205,7 +204,7 @@ impl Import<'_> {
         self.placed(site.args[0], to, site.ty)
     }
 
-    /// Pads windows with zeros around and between their positions.
+    /// Adds windows of zeros around and between the windows.
     fn padded_windows(&mut self, arg: TensorId, first: usize, strides: &[i64]) -> TensorId {
         let mut dims = self.dims(arg);
         let mut to = Coordinate::axes(0..first + strides.len());
@@ -219,7 +218,7 @@ impl Import<'_> {
         self.placed(arg, to, &ty)
     }
 
-    /// Sums padded windows over the positions in a window.
+    /// For padded windows, sums over the positions in a window.
     fn summed_windows(&mut self, padded: TensorId, first: usize, dims: &[Dim]) -> TensorId {
         let (windows, count) = (self.dims(padded), dims.len() - first);
         let mut domain = windows[..first + count].to_vec();

@@ -1,4 +1,4 @@
-//! Finds outputs whose means are bounded.
+//! Finds outputs with a bounded mean.
 
 use super::Densities;
 use crate::nodes;
@@ -13,7 +13,7 @@ use bnnc_graph::ops;
 
 impl Densities {
     /// Returns an interval that contains the mean of an output, for all possible values of
-    /// parameters and data. The interval is computed from the bounds of the ops. For example, the
+    /// parameters and data. The interval is computed op by op. For example, the
     /// mean of `Normal(tanh(f), s)` lies between -1 and 1. Returns `None` in three cases: the
     /// distribution does not define a mean, both ends of the interval are infinite, or the interval
     /// is a single point.
@@ -45,13 +45,13 @@ impl Densities {
     }
 }
 
-/// The search for the factors of a product visits at most this number of nodes. Without this limit,
-/// repeated squaring would double the number of nodes at each level. If there are more nodes, some
-/// factors stay products.
+/// The largest number of nodes that the search for the factors of a product visits. Without this
+/// limit, repeated squaring would double the number of nodes at each level. If there are more
+/// nodes, some factors stay products.
 const MOST_FACTORS: usize = 64;
 
-/// Computes bounds of every value by the rules of the ops. The bounds of a product are computed
-/// from the powers of its factors, so `x * x` is never negative.
+/// Computes bounds of every value with the rules of its op. For a product, bounds of the powers of
+/// its factors are used, so `x * x` is never negative.
 fn ranges_of_powers(function: &Function, params: &[Interval]) -> Vec<Interval> {
     refined_ranges(function, params, |value, range, before| {
         let NodeKind::Apply { op, args, attrs } = &function.nodes[value].kind else {
@@ -71,7 +71,7 @@ fn ranges_of_powers(function: &Function, params: &[Interval]) -> Vec<Interval> {
     })
 }
 
-/// Computes the bounds of a product from the bounds of the powers of its factors.
+/// Computes the bounds of a product from bounds of each factor, raised to its power.
 fn product(function: &Function, value: Value, ranges: &[Interval]) -> Interval {
     let mut factors: Vec<(Value, usize)> = Vec::new();
     let mut rest = vec![value];

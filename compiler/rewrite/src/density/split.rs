@@ -19,10 +19,10 @@ use bnnc_graph::verify::function_attrs;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-/// A `sample` or `observe` node whose operands are values of [`Split::builder`].
+/// A `sample` or `observe` node whose operands are values in [`Split::builder`].
 struct Random {
-    /// The name of the site of a `sample` node, or the name of the observation of an `observe`
-    /// node.
+    /// The name of the site that a `sample` node draws, or of the observation that an `observe`
+    /// node makes.
     name: Arc<str>,
     distribution: Arc<Instance>,
     params: Vec<Value>,
@@ -30,10 +30,10 @@ struct Random {
     value: Option<Value>,
 }
 
-/// The value of a running mean.
+/// Where the value of a running mean comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Means {
-    /// The stored mean. It is a parameter.
+    /// The stored mean, which is a parameter of the function.
     Stored,
     /// The mean over the rows that are computed together.
     OfRows,
@@ -48,7 +48,7 @@ pub(super) struct Split {
     looped: Vec<Value>,
     outputs: Vec<(Arc<str>, Value)>,
     derived: Vec<(Arc<str>, Value)>,
-    /// The operands of the running means, by the name of the mean.
+    /// The value that each running mean averages, with the name of the mean.
     running: Vec<(Arc<str>, Value)>,
 }
 
@@ -133,8 +133,8 @@ impl Split {
 
     /// Returns the named quantities of the model that do not depend on the example.
     fn derived(&self, model: &Model) -> Function {
-        // The operands of a `map` are all values in scope. Only the expansion of the `map` shows
-        // which of these values are used.
+        // A `map` takes every value in scope as an operand. Which of these values it uses is known
+        // only after it is expanded.
         let all = unroll::expand_maps(&self.fork().finish(self.derived.clone()));
         let is_global = |(name, value): &&(Arc<str>, Value)| {
             let of_row = |dependence: &Arc<str>| {
@@ -174,7 +174,7 @@ impl Split {
         self.builder.apply(&ops::map::MAP, args, own)
     }
 
-    /// Names the results. Keeps the parameters that the results need and the parameters named in `keep`.
+    /// Names the results. Removes the parameters that no result needs, except those named in `keep`.
     fn finish(
         &self,
         mut builder: Builder,
@@ -284,12 +284,13 @@ impl Split {
         self.finish(builder, vec![(PortName::LogLikelihood.into(), sum)], &keep)
     }
 
-    /// Returns the log likelihood of one row, and the operands of the running means.
+    /// Returns a function that computes the log likelihood of one row, and the values that the running means
+    /// average.
     pub(super) fn training_row(&self) -> Function {
         self.row(&self.running)
     }
 
-    /// Returns a function of all parameters whose results are the log likelihood of one row and `others`.
+    /// Returns a function that computes the log likelihood of one row and `others`. It keeps all parameters.
     fn row(&self, others: &[(Arc<str>, Value)]) -> Function {
         let mut builder = self.fork();
         let mut sum = builder.real(0.0);

@@ -1,5 +1,5 @@
-//! Finds outputs with infinite variances. Also finds outputs whose variances are the same for all
-//! values of the parameters.
+//! Finds outputs with an infinite variance, and outputs whose variance does not depend on the
+//! parameters.
 
 use super::Densities;
 use crate::nodes;
@@ -9,12 +9,11 @@ use bnnc_graph::eval::evaluate;
 use bnnc_graph::function::{Function, Value};
 use bnnc_graph::tensor::Tensor;
 
-/// Two values that are tried for every argument that is not a constant in the program. If the
-/// variance is infinite at both values, bnnc assumes that the constant arguments are the reason.
+/// Every argument that is not a constant in the program is set to these two values in turn. If the
+/// variance is infinite for both, the constant arguments are assumed to be the reason.
 const OTHERS: [f64; 2] = [0.7, 1000.0];
 
-/// The range of an argument that is searched for the threshold between infinite and finite
-/// variances.
+/// The argument values between which the variance may change from infinite to finite.
 const TRIED: [f64; 2] = [1e-3, 1e3];
 
 /// A variance is evaluated only if each argument of the distribution has at most this number of elements.
@@ -52,8 +51,8 @@ impl Densities {
         Some(values.all(|variance| *variance == f64::INFINITY))
     }
 
-    /// Returns whether the variance of an output is the same for all values of the parameters, as
-    /// in `Normal(f, 0.1)`.
+    /// Returns whether the variance of an output does not depend on the parameters, as in
+    /// `Normal(f, 0.1)`.
     pub fn has_fixed_variance(&self, output: &str) -> bool {
         let Some(variance) = self.of_output(output, PortName::Variance) else {
             return false;
@@ -72,9 +71,8 @@ impl Densities {
         params.all(|param| is_fixed(nodes::param_name(&function, *param)))
     }
 
-    /// Returns the name of the distribution of an output. Returns a name only if one observation
-    /// covers the output and the distribution defines a mean or a sampler. Otherwise, returns
-    /// `None`.
+    /// Returns the name of the distribution of an output. Returns `None` if the output does not
+    /// belong to a single observation, or if its distribution defines neither a mean nor a sampler.
     pub fn family(&self, output: &str) -> Option<String> {
         let known = [PortName::Mean, PortName::Draw].into_iter();
         let value = known.filter_map(|part| self.of_output(output, part)).next()?;
@@ -87,7 +85,7 @@ impl Densities {
         })
     }
 
-    /// Returns the mean, variance or draw of an output. All three are results of the function
+    /// Returns the mean, variance or draw of an output. These are results of the function
     /// `predictive`.
     fn of_output(&self, output: &str, port: PortName) -> Option<Value> {
         let own = port.of(output);
@@ -97,7 +95,7 @@ impl Densities {
     }
 
     /// Finds a scalar parameter that is passed unchanged as an argument of an output's
-    /// distribution. Also returns the largest parameter value that gives an infinite variance. For
+    /// distribution. Returns its name and the largest value at which the variance is infinite. For
     /// the degrees of freedom of `StudentT(nu, ..)`, this value is 2.
     pub fn infinite_below(&self, output: &str) -> Option<(String, f64)> {
         let function = only(&self.predictive, self.of_output(output, PortName::Variance)?);
@@ -126,7 +124,7 @@ impl Densities {
         is_parameter.then(|| nodes::param_name(&function, param).to_owned())
     }
 
-    /// Returns the largest argument value that gives an infinite variance. A bisection finds this
+    /// Returns the largest argument value at which the variance is infinite. A bisection finds this
     /// value to a relative error of 1e-12. Returns `None` if the variance is finite at the lower
     /// end of [`TRIED`] or infinite at the upper end.
     fn threshold(&self, function: &Function, argument: Value) -> Option<f64> {

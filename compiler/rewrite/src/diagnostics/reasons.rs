@@ -6,7 +6,7 @@ use std::fmt;
 /// The reason why a KL divergence does not have a closed form.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NoClosedForm {
-    /// A bijection transforms the draws of this family onto the support of the site.
+    /// The draws of this family need a bijection onto the support of the site.
     Transformed(String),
     /// This family does not define an entropy.
     NoEntropy(String),
@@ -54,7 +54,7 @@ pub enum NoExactIntegral {
     PartialOutput,
     /// The distribution of the observation does not allow exact integration.
     Distribution(String),
-    /// The weights do not affect this argument of the observation separately for each row.
+    /// This argument of the observation is not affected by weights separately in each row.
     NotByRow(String),
     /// This argument of the observation does not exist.
     Unknown(String),
@@ -108,8 +108,8 @@ pub struct NoPriorDraws {
 pub enum Undrawable {
     /// The distribution is improper.
     Improper,
-    /// The distribution is a joint distribution of all elements. New elements therefore cannot be
-    /// drawn separately.
+    /// The distribution is a joint distribution of all elements. A new element therefore cannot be
+    /// drawn by itself.
     Joint,
     /// The distribution does not define a sampler.
     NoSampler,
@@ -141,9 +141,9 @@ impl fmt::Display for NoPriorDraws {
 pub enum LevelMixing {
     /// The model uses the number or the positions of the levels in a computation.
     Positions,
-    /// An input with one value per level.
+    /// An input that has one value per level.
     Input(String),
-    /// The name of a value, or of an op, that depends on several levels.
+    /// A value that depends on several levels: its name, or the name of its op.
     Value(String),
 }
 
@@ -195,17 +195,17 @@ impl fmt::Display for NoState {
 pub enum UnsupportedUse {
     /// This op uses the site.
     Op(&'static str),
-    /// A product of the site with other weights that the same option names.
+    /// The site is multiplied by other weights that the same option names.
     OtherWeights,
-    /// Several products with the site in one example.
+    /// The site occurs in several products of one example.
     SeveralProducts,
-    /// Several products that sum over different axes of the site.
+    /// Several products sum over different axes of the site.
     DifferentAxes,
-    /// Products of the site with several vectors in one example.
+    /// The site is multiplied by several vectors in one example.
     SeveralVectors,
-    /// A product of the site with a sum.
+    /// The site is multiplied by a sum.
     Sum,
-    /// A product that sums over an axis of the site without a second operand.
+    /// An axis of the site is summed without being multiplied by a second operand.
     SumAlone,
 }
 

@@ -1,13 +1,14 @@
-//! Represents values as sums of products. Each product is a function of parameters times a function
-//! of noise. The algebra implements the operations that preserve this form.
+//! Represents values as sums of products. Each product consists of a function of the parameters and
+//! a function of the noise. The algebra implements the operations that preserve this form.
 //!
 //! Note \[Separated forms\]. A value of the graph that varies with the draw is represented as a sum
 //! of terms. Each term is a coefficient times powers of atoms. The coefficient does not vary with
 //! the draw; the atoms do. An atom is a node that this algebra does not decompose. Atoms that do
-//! not depend on an optimised parameter are *noise*: gradients do not flow through their means over
-//! draws. Theorems 1 and 2 of Nazarovs et al. (2021) describe how multiplication and integer powers
-//! act on such sums. Powers and logarithms of single products cover the scaling families (Corollary
-//! 1 of that paper). The logarithm of an exponential covers the log-normal (Corollary 2).
+//! not depend on an optimised parameter are *noise*: no gradient flows through the mean of such an
+//! atom over draws. Theorems 1 and 2 of Nazarovs et al. (2021) describe how multiplication and
+//! integer powers act on such sums. Powers and logarithms of single products cover the scaling
+//! families (Corollary 1 of that paper). The logarithm of an exponential covers the log-normal
+//! (Corollary 2).
 //!
 //! Every form contains the node of its value in the graph. If the algebra cannot express a value,
 //! the value becomes an atom. The operations therefore never fail.
@@ -22,8 +23,8 @@ use bnnc_graph::op::{Interval, Lower, OpDef};
 use bnnc_graph::ops;
 use std::collections::{HashMap, HashSet};
 
-/// A value with more terms than this becomes one atom. Separate means of all its terms would cost
-/// more than they save.
+/// A value that would have more terms than this becomes a single atom. Computing a mean for each of
+/// its terms would cost more than it saves.
 const MOST_TERMS: usize = 64;
 
 /// A power of a sum is expanded only up to this exponent.
@@ -49,12 +50,12 @@ pub struct SeparatedForm {
     pub value: Value,
     /// The terms, each of the shape of the value.
     pub terms: Vec<SeparatedTerm>,
-    /// True if the value is a scalar that sums all elements of all terms. The shapes of the terms may then differ.
+    /// True if the value is the sum of all elements of all terms. The shapes of the terms may then differ.
     pub summed: bool,
 }
 
 impl SeparatedForm {
-    /// Returns the form of a value that is the elementwise sum of the terms.
+    /// Returns the form of a value that equals the elementwise sum of `terms`.
     fn of(value: Value, terms: Vec<SeparatedTerm>) -> SeparatedForm {
         SeparatedForm {
             value,
@@ -92,7 +93,7 @@ pub struct Algebra<'b> {
     bounds: HashMap<Value, Interval>,
     dependences: Vec<Dependence>,
     ranges: Vec<Interval>,
-    /// The atoms that are always -1 or 1, and then the atoms that are always 0 or 1.
+    /// The first set holds the atoms that are always -1 or 1, the second those that are always 0 or 1.
     signs: HashSet<Value>,
     indicators: HashSet<Value>,
     /// The logarithms of atoms that are exponentials, as forms.
@@ -223,7 +224,7 @@ impl<'b> Algebra<'b> {
         }
     }
 
-    /// Returns `x * y`, without a new node if a factor is one.
+    /// Returns `x * y`. If one of the factors is 1, returns the other without a new node.
     fn product(&mut self, x: Value, y: Value) -> Value {
         if self.is_constant(x, 1.0) {
             y
@@ -403,8 +404,8 @@ impl<'b> Algebra<'b> {
         }
     }
 
-    /// Returns the value whose elements an atom moves, with the op and its attributes. Returns
-    /// `None` if the op of the atom does not only move elements.
+    /// If the op of an atom only moves elements, returns its operand, the op and the op's
+    /// attributes. Returns `None` for any other op.
     pub fn source_of(&self, atom: Value) -> Option<(Value, &'static OpDef, Vec<Attr>)> {
         let moving: [&'static OpDef; 3] = [
             &ops::reshape::RESHAPE,

@@ -22,12 +22,11 @@ use bnnc_graph::ops;
 pub struct Closed {
     /// `(parameters of the family.., parameters of SitePrior::arguments..) -> kl`.
     pub function: Function,
-    /// The reason why the closed form exists, for the report.
+    /// Why the closed form exists. The report quotes this text.
     pub because: String,
 }
 
-/// Returns the fixed value of a parameter of a family. Returns `None` if the elements of the
-/// parameter are not all fixed at the same number.
+/// If all elements of a family's parameter are fixed at the same number, returns this number.
 pub fn held_at(param: &FamilyParam) -> Option<f64> {
     match &param.start {
         FamilyStart::Fixed(values) => {
@@ -38,8 +37,8 @@ pub fn held_at(param: &FamilyParam) -> Option<f64> {
     }
 }
 
-/// Returns `function` with expanded loops and folded constants. For example, `x ^ 2` becomes a
-/// square.
+/// Returns `function` after its loops are expanded and its constants are folded. For example,
+/// `x ^ 2` becomes a square.
 ///
 /// # Errors
 /// Returns the errors of [`simplify`].
@@ -78,8 +77,8 @@ const SITE: &str = "value of the site";
 /// closed form exists.
 ///
 /// The first attempt splits the value into its mean and its deviation from the mean. `E[(w - m)^2]`
-/// then becomes `(E[w] - m)^2 + Var[w]`, a sum without cancellation. This attempt covers only the
-/// first two powers. The second attempt uses moments of the value itself.
+/// then becomes `(E[w] - m)^2 + Var[w]`, which is a sum without cancellation. This attempt works
+/// only for the first two powers. The second attempt uses moments of the value itself.
 ///
 /// # Errors
 /// Returns the errors of [`simplify`].
@@ -137,7 +136,7 @@ fn attempt(
     Ok(Closed { function, because })
 }
 
-/// Adds the parameters of the family, in order. A parameter that is fixed at a number is replaced by the number.
+/// Adds the parameters of the family, in order. If a parameter is fixed at a number, its value is this constant.
 fn family_params(builder: &mut Builder, posterior: &SitePosterior) -> Vec<Value> {
     let instance = posterior.family.params.iter().enumerate();
     let of = |(at, (name, ty)): (usize, &(std::sync::Arc<str>, bnnc_graph::types::Type))| {

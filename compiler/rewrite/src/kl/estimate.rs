@@ -1,5 +1,5 @@
-//! KL divergences that are estimated by draws. A separated term becomes a function of parameters
-//! times a mean of noise. All other terms are averaged over draws.
+//! KL divergences that are estimated by draws. A separated term becomes the product of a function
+//! of the parameters and a mean of noise. All other terms are averaged over draws.
 
 use super::algebra::{Algebra, Monomial, SeparatedForm, SeparatedTerm};
 use super::closed::{held_at, prepared};
@@ -15,7 +15,7 @@ use bnnc_graph::model::SitePosterior;
 use bnnc_graph::op::Op;
 use bnnc_graph::types::Type;
 
-/// A function of parameters times a mean of noise.
+/// The product of a function of the parameters and a mean of noise.
 #[derive(Clone, Debug)]
 pub struct NoiseProduct {
     /// The coefficient. It does not vary with the draw.
@@ -29,16 +29,16 @@ pub struct NoiseProduct {
 /// The contribution of one draw to a divergence, in separated form.
 #[derive(Clone, Debug, Default)]
 pub struct KlEstimate {
-    /// The part that does not vary with the draw, a scalar.
+    /// The scalar part that does not vary with the draw.
     pub fixed: Option<Value>,
     /// The products. Each product contributes the sum of its elements.
     pub products: Vec<NoiseProduct>,
-    /// True if signs or choices were replaced by values that no gradient flows through.
+    /// True if signs or choices were replaced by values through which no gradient flows.
     pub detached: bool,
 }
 
 /// Splits a scalar form into a fixed part and products. The error is the op that mixes parameters
-/// and noise. It is `None` if the parameter itself is the atom.
+/// and noise. It is `None` if the atom is a parameter and not the result of an op.
 pub fn estimate(algebra: &mut Algebra<'_>, form: &SeparatedForm) -> Result<KlEstimate, Option<Op>> {
     let mut estimate = KlEstimate {
         detached: algebra.detached,
@@ -73,8 +73,9 @@ pub fn add_to(builder: &mut Builder, sum: &mut Option<Value>, term: Value) {
     *sum = nodes::sum(builder, *sum, Some(term));
 }
 
-/// A draw of a site in separated form. The form has three parts: the value in the support, the draw
-/// of the family, and the log determinant of the Jacobian of the bijection between them.
+/// A draw of a site in separated form. The form has three parts: the draw of the family, the value
+/// in the support to which a bijection maps it, and the log determinant of the bijection's
+/// Jacobian.
 #[derive(Clone, Debug)]
 pub struct DrawnForm {
     /// The parameters of the family.

@@ -1,18 +1,18 @@
-//! Detects infinite KL divergences from the ends of supports and from the tails that distributions
-//! declare.
+//! Detects infinite KL divergences by comparing the ends of the supports and the tails that the
+//! distributions declare.
 //!
 //! Note \[Tails\]. `KL(q || p)` is infinite where q has probability but the density of p is zero.
 //! The divergence is also infinite if `-log p` grows too fast towards an end of the support. If
 //! `-log p` grows like a power of the distance, the divergence is infinite unless q has a moment of
-//! that order. If `-log p` grows like an exponential, the divergence is infinite unless the mean of
-//! that exponential under q exists. Power and log-normal tails of p never make the divergence
+//! that order. If `-log p` grows like an exponential, it is infinite unless that exponential has a
+//! finite mean under q. Power and log-normal tails of p never make the divergence
 //! infinite. The reason is that the mean of the squared logarithm exists under every declared tail.
 //! At a finite end, the inverse of the distance from that end is used instead of the distance.
 //! Every entropy of the library is finite.
 //!
-//! The check uses the starting values of optimised parameters. A shape parameter may decide whether
-//! the divergence is finite. The divergence must then be finite at the starting value of this
-//! parameter. Numbers that depend on other sites are unknown, but they rarely affect the result.
+//! The check uses the starting values of optimised parameters. If a shape parameter decides whether
+//! the divergence is finite, the divergence must be finite at the starting value of this parameter.
+//! Numbers that depend on other sites are unknown, but they rarely affect the result.
 
 mod decide;
 mod ends;
@@ -115,9 +115,9 @@ pub fn finiteness(
     found
 }
 
-/// Returns the intervals of a member's elements in a joint family. If the family has the same
-/// numbers for all elements, one element represents all. If the elements cannot be identified,
-/// their numbers are unknown.
+/// Returns the intervals for the elements of a member of a joint family. If all elements of the
+/// family have the same numbers, the result has one interval for all of them. If the elements of
+/// the member cannot be identified, the numbers in the result are unknown.
 fn of_member(q: &[Vec<SupportInterval>], range: Range<usize>) -> Vec<Vec<SupportInterval>> {
     match q {
         [only] => vec![only.clone()],

@@ -8,8 +8,8 @@
 //! is twice a gamma variate whose shape is half the degrees of freedom.) If only the mean square is
 //! needed, a gamma variate of shape M / 2 is enough. The sum of M exponential variates is a gamma
 //! variate of shape M. The sum of M gamma variates of shape k is a gamma variate of shape M k.
-//! Several means, such as the mean of the value and the mean of its logarithm, have a joint
-//! distribution. Drawing from it is as hard as drawing the variates themselves.
+//! If several means are needed, such as the mean of a value and the mean of its logarithm, they
+//! must be drawn jointly. This is as hard as drawing the variates themselves.
 
 use super::algebra::Monomial;
 use super::estimate::NoiseProduct;
@@ -30,13 +30,13 @@ enum Variate {
     Normal,
     /// The distribution of the absolute value of a standard normal variate.
     HalfNormal,
-    /// The standard exponential distribution. Each variate is multiplied by this sign.
+    /// The distribution of a standard exponential variate that is multiplied by this sign.
     Exponential(f64),
     /// The gamma distribution with scale one and this constant shape.
     Gamma(f64),
 }
 
-/// A mean of noise with a known distribution: the variates of the stream `site` are raised to the
+/// A mean of noise whose distribution is known. The variates of the stream `site` are raised to the
 /// power `power` and averaged.
 #[derive(Clone, Debug)]
 pub struct NoiseMean {
@@ -50,8 +50,8 @@ pub struct NoiseMean {
 }
 
 /// Returns the distribution of each mean of `products`, or `None` if the distribution is not known.
-/// The values in `others` are averaged over draws with gradients, so the noise in them has to be
-/// drawn variate by variate.
+/// The values in `others` are averaged over draws, with gradients. The noise that they use
+/// therefore has to be drawn variate by variate.
 pub fn laws(builder: &Builder, products: &[NoiseProduct], others: &[Value]) -> Vec<Option<NoiseMean>> {
     let found: Vec<Option<(Value, NoiseMean)>> = products
         .iter()
@@ -94,7 +94,7 @@ pub fn laws(builder: &Builder, products: &[NoiseProduct], others: &[Value]) -> V
     found.iter().map(|found| found.as_ref().and_then(whole)).collect()
 }
 
-/// Returns the distribution of the mean of one monomial, together with the node of its noise.
+/// Returns the distribution of the mean of one monomial, and the node that draws the noise in it.
 fn law(builder: &Builder, monomial: &Monomial) -> Option<(Value, NoiseMean)> {
     let [(atom, power)] = monomial.0[..] else {
         return None;

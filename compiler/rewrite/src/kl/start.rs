@@ -52,8 +52,8 @@ pub fn start_of(posterior: &SitePosterior) -> Option<(f64, f64)> {
     centre(posterior, &params?)
 }
 
-/// Returns a version of an elementwise function for arrays of `count` elements. The shape of
-/// `function` may be any shape. Returns `None` if an op is not elementwise.
+/// Returns a version of an elementwise function for arrays of `count` elements. `function` may have
+/// any shape. Returns `None` if an op is not elementwise.
 pub(super) fn along(function: &Function, count: usize) -> Option<Function> {
     let function = expand_maps(function);
     let shape = Shape::fixed(&[count]);

@@ -1,5 +1,5 @@
 //! Taylor series of log densities in the value of a site. The series follow Theorem 3 of Nazarovs
-//! et al. (2021), with the series of the logarithm corrected to
+//! et al. (2021), except that the series of the logarithm is corrected to
 //! `log w = sum over k >= 1 of (-1)^(k+1) (w - 1)^k / k`.
 //!
 //! Note \[Jets\]. A node that depends on the site is represented by the coefficients of its Taylor
@@ -19,15 +19,15 @@ use bnnc_graph::tensor::Tensor;
 /// Powers with whole exponents up to this number are computed as repeated products.
 const LARGEST_WHOLE: f64 = 16.0;
 
-/// The coefficients of a Taylor series: entry `k` belongs to the `k`-th power of the distance from
+/// The coefficients of a Taylor series: entry `k` multiplies the `k`-th power of the distance from
 /// the centre. Missing coefficients are zero.
 type Jet = Vec<Option<Value>>;
 
-/// Computes the series of an op's result up to an order, from the series of the operands.
+/// Given the series of an op's operands, computes the series of the result up to an order.
 type Recurrence = fn(&mut Builder, &[Jet], usize) -> Option<Jet>;
 
-/// The recurrence of each op. A function does not have a series if an op without a recurrence
-/// depends on the site.
+/// The recurrence of each op. A function has no series if the site affects it through an op without
+/// a recurrence.
 static RECURRENCES: &[(&OpDef, Recurrence)] = &[
     (&ops::add::ADD, |b, x, order| {
         Some(each(order, |k| nodes::sum(b, at(&x[0], k), at(&x[1], k))))
@@ -185,7 +185,7 @@ fn softplus(b: &mut Builder, x: &Jet, order: usize) -> Option<Jet> {
 }
 
 /// Returns the Taylor coefficients of an elementwise function `(parameters.., x) -> value` around
-/// `centre`. The coefficients are functions of the parameters.
+/// `centre`. Each coefficient is a function of the parameters.
 fn coefficients(function: &Function, centre: f64, order: usize) -> Option<Function> {
     let mut builder = Builder::new("series");
     let (x, params) = function.params.split_last()?;
@@ -241,7 +241,7 @@ pub struct DensitySeries {
     pub radius: f64,
 }
 
-/// The radius of convergence is estimated from the coefficients up to this order.
+/// The highest order of the coefficients from which the radius of convergence is estimated.
 const LOOKED_AT: usize = 24;
 
 /// Returns the Taylor polynomial of degree `order` of `log_density(parameters.., x)` around
@@ -274,8 +274,8 @@ pub fn series(log_density: &Function, centre: f64, order: usize) -> Option<Densi
     })
 }
 
-/// Estimates the radius of convergence of a series by applying the root test to the second half of
-/// its coefficients.
+/// Estimates the radius of convergence of a series with the root test, applied to the second half
+/// of the coefficients.
 fn radius(log_density: &Function, centre: f64) -> Option<f64> {
     // All elements have the same parameters, so one element is enough.
     let one = super::start::along(log_density, 1)?;

@@ -151,7 +151,7 @@ pub fn collapse(
     })
 }
 
-/// Returns the only observation of a model, if its location is known. The error is the reason why
+/// Returns the only observation of a model, if its location is known. The error gives the reason if
 /// the model does not have such an observation.
 fn observed<'a>(all: &LaplaceParts<'a>) -> Result<Observed<'a>, NoExactIntegral> {
     let [observation] = &all.densities.observations[..] else {
@@ -191,9 +191,9 @@ fn observed<'a>(all: &LaplaceParts<'a>) -> Result<Observed<'a>, NoExactIntegral>
 }
 
 /// Returns the parts of a model whose only output is the location, with the weights that affect the
-/// location. If the user chose the last layer, weights that also affect the scale are left out. The
-/// exception is the case that all weights affect the scale. The reason is that a network with a
-/// separate output layer for its noise has two last layers.
+/// location. If the user chose the last layer, weights that also affect the scale are left out,
+/// unless all weights affect it. This is because a network with a separate output layer for its
+/// noise has two last layers.
 fn located<'a>(all: &LaplaceParts<'a>, observed: &Observed<'_>, over: OverWeights<'_>) -> LaplaceParts<'a> {
     let moving = dependences(&observed.location, PortName::Outputs.text());
     let moves = |plan: &&&SitePlan<'_>| moving.iter().any(|name| **name == *plan.state());
@@ -224,7 +224,8 @@ fn moves_scale(all: &LaplaceParts<'_>, observed: &Observed<'_>, plan: &SitePlan<
     })
 }
 
-/// Returns the states of the sites that may be collapsed. Each state has its number of elements.
+/// Returns the states of the sites that may be collapsed. Each name is paired with the number of elements of
+/// the state.
 fn columns(parts: &LaplaceParts<'_>) -> Vec<(String, usize)> {
     let weights = parts.weights.iter();
     weights.map(|plan| (plan.state(), plan.elements())).collect()

@@ -33,8 +33,8 @@ use parts::{Found, Parts};
 use std::sync::Arc;
 
 /// The KL divergence of a posterior, ready to be lowered. If means of noise are drawn from their
-/// distribution, the functions contain the number of draws, `TrainingSettings::kl_draws`. The
-/// symbolic size of the draws must then equal this number.
+/// distribution, the number of draws, `TrainingSettings::kl_draws`, is a constant in the functions.
+/// The size that is later chosen for the axis of draws must then equal this number.
 #[derive(Clone, Debug)]
 pub struct Divergence {
     /// `(states.., shared inputs.., step: int) -> kl` before lowering, in a form that is easy to
@@ -50,7 +50,7 @@ pub struct Divergence {
     pub states: Vec<State>,
     /// For each site, a description of how its KL divergence is computed.
     pub reports: Vec<SiteReport>,
-    /// The number of nodes of `value` that a gradient flows through.
+    /// The number of nodes of `value` through which a gradient flows.
     pub gradient_nodes: usize,
 }
 
@@ -89,8 +89,7 @@ pub fn divergence(
     })
 }
 
-/// Adds the warnings to the context. Also adds the choices to the trace, if the context has a
-/// trace.
+/// Adds the warnings to the context, and the choices to its trace, if there is one.
 fn announce(plans: &[SitePlan<'_>], per_draw: &PerDraw, context: &mut PassContext) {
     context.warnings.extend(per_draw.warnings.iter().cloned());
     let Some(trace) = &mut context.trace else {
@@ -113,7 +112,7 @@ impl StageFunctions for PerDraw {
 }
 
 impl Task<'_> {
-    /// Builds the divergence at one draw. Also reports the warnings and choices of this divergence.
+    /// Builds the divergence at one draw and reports its warnings and choices.
     pub(super) fn announced_divergence(&self, context: &mut PassContext) -> Result<PerDraw, Fault> {
         let per_draw = pipeline::step(&pipelines::EXACT_KL, context, |_| self.divergence_per_draw())?;
         announce(self.plans, &per_draw, context);
@@ -286,11 +285,10 @@ impl Task<'_> {
     }
 
     /// Adds a divergence that needs draws. If the divergence factorises, means of noise are enough.
-    /// If it does not factorise, a Taylor series replaces the log prior. For this, the user must
-    /// have requested a series, and the divergence with this series must factorise. In all other
-    /// cases, the whole divergence is averaged over draws. It would not help to factorise only a
-    /// part of the divergence, because the values of the other part are averaged with gradients
-    /// anyway.
+    /// If it does not factorise, a Taylor series replaces the log prior. This happens only if the
+    /// user requested a series, and if the divergence factorises with it. Otherwise, the whole
+    /// divergence is averaged over draws. Factorising a part of it would not help, because the rest
+    /// has to be averaged over draws with gradients anyway.
     fn sampled(
         &self,
         algebra: &mut Algebra<'_>,
@@ -444,8 +442,8 @@ pub(super) struct PerDraw {
     /// `(states.., shared.., draw, step) -> fixed, direct, coefficient/i, noise/i`. Results that
     /// are not needed are absent.
     function: Function,
-    /// For each product, the distribution of the mean of its noise. This mean is drawn directly.
-    /// `None` if the mean is computed from draws.
+    /// For each product, the distribution from which the mean of its noise is drawn as one number.
+    /// `None` if the mean is computed from draws of the noise.
     laws: Vec<Option<NoiseMean>>,
     /// The chosen computations, one per plan.
     pub(super) choices: Vec<KlChoice>,

@@ -1,5 +1,5 @@
-//! Random masks on the inputs of layers (Srivastava et al. 2014). The masks are also used in
-//! predictions (Gal and Ghahramani 2016).
+//! Random masks on the inputs of layers (Srivastava et al. 2014), which also apply in predictions
+//! (Gal and Ghahramani 2016).
 //!
 //! In a product `w h`, `w` are weights and `h` are values that are computed from an example. Each
 //! element of `h` is dropped with probability `p`, and the remaining elements are divided by
@@ -42,7 +42,7 @@ pub struct Masks<'a> {
 #[derive(Clone, Debug)]
 pub struct Dropped {
     /// The densities with masks. The functions of a row also depend on `draw`, `example` and
-    /// `step`. These three select the masks.
+    /// `step`. These three integers select the masks.
     pub densities: Densities,
     /// The sites whose products with inputs have masks.
     pub sites: BTreeSet<Arc<str>>,
@@ -138,7 +138,7 @@ struct Product {
     node: Value,
     /// The index of the operand that depends on the example.
     operand: usize,
-    /// The value that contains the elements of the operand.
+    /// The value from which the elements of the operand are taken.
     source: Value,
     /// The sites that determine the weights.
     sites: Vec<Arc<str>>,
@@ -150,8 +150,8 @@ fn products(row: &Function, model: &Model, layers: &[Arc<str>]) -> Vec<Product> 
         names.filter_map(|name| row.param(name)).collect()
     };
     let weights = named(&mut model.sites.iter().map(|site| &site.name));
-    // If all examples share their inputs, the shared inputs count as inputs of the layers. This is
-    // the case in a model that treats the whole file as one example.
+    // A model that treats the whole file as one example has only shared inputs. The layers then
+    // take these as their inputs.
     let inputs = match model.inputs.is_empty() {
         true => &model.shared,
         false => &model.inputs,
@@ -204,9 +204,9 @@ fn layer(site: &str) -> &str {
     layer_of(site).unwrap_or(site)
 }
 
-/// Returns the value that contains the elements of an operand. An element of an image occurs in
-/// several sliding windows. A mask on the image drops the element in all these windows, or keeps it
-/// in all of them.
+/// Returns the value from which the elements of an operand are taken. For example, an element of an
+/// image occurs in several sliding windows. If the mask applies to the image, the element is
+/// dropped in all these windows or kept in all of them.
 fn source(row: &Function, of_row: &HashSet<Value>, value: Value) -> Value {
     let args = row.args(value);
     let moves = [
@@ -241,7 +241,7 @@ struct Masker<'a> {
     coordinates: [Value; 3],
     /// The masked copies of layer inputs. The keys are the layer and the value.
     masked: HashMap<(String, Value), Value>,
-    /// The number of masks of each layer.
+    /// The number of masks that each layer has so far.
     counts: HashMap<String, usize>,
 }
 
@@ -283,8 +283,8 @@ impl<'a> Masker<'a> {
         }
     }
 
-    /// Returns a copy of a product's operand. The mask of the layer is applied to the values that
-    /// contain the elements of the operand.
+    /// Returns a copy of a product's operand. The mask of the layer is applied to the value from
+    /// which the operand takes its elements.
     fn dropped(&mut self, copies: &NodeImages<Value>, product: &Product, operand: Value) -> Value {
         let layer = product.sites.first().map_or("", |site| layer(site)).to_owned();
         let source = product.source;

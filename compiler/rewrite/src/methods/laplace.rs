@@ -63,19 +63,20 @@ pub struct OptionalPrograms {
     pub smaller: bool,
 }
 
-/// Programs that never store a whole Jacobian. These programs are used for diagonal precisions and
-/// for subnetworks. The weights of a subnetwork are chosen among all weights.
+/// Programs that never store a whole Jacobian. They are used for diagonal precisions, and for
+/// subnetworks, whose weights are chosen among all weights.
 #[derive(Clone, Debug)]
 pub struct SmallerPrograms {
     /// The weights from which a subnetwork is chosen.
     pub weights: Vec<Weights>,
     /// Jacobians of selected weights.
     pub selected: Function,
-    /// The diagonals of `J' J` for the Jacobians `J`, for these weights.
+    /// The diagonals of `J' J`, where `J` is the Jacobian with respect to these weights.
     pub squares: Function,
-    /// The diagonals of `J' J` for the Jacobians `J`, for the weights in the approximation.
+    /// The diagonals of `J' J`, where `J` is the Jacobian with respect to the weights in the approximation.
     pub diagonal: Function,
-    /// The products `J V J'` of the Jacobians `J` with a diagonal matrix `V`, for the weights in the approximation.
+    /// The products `J V J'`, where `J` is the Jacobian with respect to the weights in the approximation and `V` is
+    /// a diagonal matrix.
     pub spread: Function,
     /// Products of vectors with the second derivative of the likelihood.
     pub products: Option<Function>,
@@ -94,9 +95,9 @@ pub struct Approximation {
     /// For each site in `weights`, the arguments of the observed distributions that the site
     /// affects. The names of the arguments have the same form as in `flat`.
     pub moved: Vec<Vec<Arc<str>>>,
-    /// The moving states that do not affect `f`, but affect the likelihood of a row for fixed `f`.
+    /// The moving states that do not affect `f`, but affect the likelihood of a row directly.
     pub noise: Vec<String>,
-    /// A moving site that the prior links to a weight, although the site is not among the weights.
+    /// A moving site that is linked to a weight by a prior but is not a weight itself.
     /// Either the prior of the weight depends on the site, or the prior of the site depends on the
     /// weight.
     pub tied: Option<Arc<str>>,
@@ -106,12 +107,12 @@ pub struct Approximation {
     pub outputs: usize,
     /// The form of the likelihood.
     pub likelihood: Likelihood,
-    /// The arguments of the observed distributions that have a zero derivative of the
-    /// log-likelihood. The name `0/loc` stands for the argument `loc` of the first distribution.
+    /// The arguments of the observed distributions for which the derivative of the log-likelihood
+    /// is zero. The name `0/loc` stands for the argument `loc` of the first distribution.
     pub flat: Vec<(Arc<str>, ZeroDerivative)>,
     /// True if the elements of the weights are independent under the prior.
     pub independent: bool,
-    /// The blocks of weights that get Kronecker factors from `factors`.
+    /// The blocks of weights for which `factors` computes Kronecker factors.
     pub blocks: Vec<WeightBlock>,
     /// Computes `f`, the log-likelihood of a row as a function of `f`, and the derivatives of this
     /// log-likelihood.
@@ -128,8 +129,8 @@ pub struct Approximation {
     pub spread: Option<Function>,
     /// Kronecker factors.
     pub factors: Option<Function>,
-    /// The products `J M J'` of the Jacobians `J` with a matrix `M`. In the eigenbases of the
-    /// Kronecker factors, `M` is diagonal.
+    /// The products `J M J'`, where `J` is the Jacobian and the matrix `M` is diagonal in the
+    /// eigenbases of the Kronecker factors.
     pub turned: Option<Function>,
     /// Products of vectors with the second derivative of the likelihood.
     pub products: Option<Function>,
@@ -139,7 +140,7 @@ pub struct Approximation {
     pub prior_products: Option<Function>,
     /// Predictions from `f`.
     pub functions: Function,
-    /// Derivatives of `f` and its covariance with respect to the inputs of a row.
+    /// Derivatives, with respect to the inputs of a row, of `f` and of its covariance.
     pub inputs: Function,
     /// Predictions from draws of the weights.
     pub predict: Function,
@@ -253,8 +254,8 @@ pub fn log_prior(
     })
 }
 
-/// Returns the programs that never store the gradient of a whole row. Some of them cover all weights that a subnetwork is chosen from. The others
-/// cover the weights in the approximation.
+/// Returns the programs that never store the gradient of a whole row. Some of them cover all weights from which a subnetwork is chosen. The
+/// others cover only the weights in the approximation.
 fn smaller(
     densities: &Densities,
     (all, chosen): (&LaplaceParts<'_>, &LaplaceParts<'_>),

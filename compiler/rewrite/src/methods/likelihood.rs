@@ -1,4 +1,4 @@
-//! The expected log-likelihood of the rows of a step, given one draw of the sites.
+//! The expected log-likelihood of the rows in one training step, given one draw of the sites.
 
 pub mod choice;
 mod gaussian;
@@ -27,15 +27,15 @@ use bnnc_graph::model::Model;
 use choice::{Expectation, Layers};
 use std::sync::Arc;
 
-/// The log-likelihood of one row. Each site is replaced as its gradient estimator requires.
+/// The log-likelihood of one row, rewritten for the gradient estimator of each site.
 #[derive(Clone, Debug)]
 pub(super) struct Likelihood {
     /// The function `Densities::training_row` if the model has one, and otherwise `Densities::row_log_likelihood`. The parameters
     /// [`per_example::centre`] and [`per_example::spread`] replace each site that is drawn separately for each example. `draw`, `example` and
     /// `step` are the coordinates of the noise.
     row: Function,
-    /// Counts the positions of a row that lie outside their axes. `None` if all positions are known
-    /// to lie inside, or if some site is drawn separately for each example.
+    /// Returns the number of positions in a row that lie outside their axes. `None` if all
+    /// positions are known to lie inside, or if some site is drawn separately for each example.
     pub(super) outside: Option<Function>,
     /// For each plan, the method of computing the expectation over its site.
     ways: Vec<Expectation>,
@@ -57,7 +57,7 @@ impl StageFunctions for Likelihood {
 }
 
 /// Returns the log-likelihood of one row, with the gradient estimators that `layers` requests.
-/// `outside` counts the positions of a row that lie outside their axes.
+/// `outside` returns the number of positions in a row that lie outside their axes.
 ///
 /// # Errors
 /// Fails if a name is not a layer, or if a layer does not support the requested estimator.
@@ -117,7 +117,7 @@ fn note(plans: &[SitePlan<'_>], sentences: &mut [String], found: Vec<(Arc<str>, 
 
 impl Task<'_> {
     /// Returns `(states.., data.., draw, step) -> log_likelihood`: the log-likelihood of the rows. If positions outside their axes are counted, their
-    /// number `outside` is another result. The means over the rows of the step are the last results.
+    /// number `outside` is another result. The means over the rows of the step follow as the last results.
     pub(super) fn likelihood_per_draw(&self, likelihood: &Likelihood) -> Result<Function, Fault> {
         let Program {
             mut builder,

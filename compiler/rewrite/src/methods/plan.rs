@@ -28,7 +28,7 @@ pub struct SitePlan<'a> {
     pub posterior: &'a SitePosterior,
     /// The prior of the site.
     pub prior: &'a SitePrior,
-    /// The position of the draws relative to the support of the site.
+    /// Whether the draws already lie in the support of the site.
     pub placement: Placement,
     /// The closed form of the KL divergence, or the reason why the divergence needs draws.
     pub way: NeedsDraws,
@@ -156,7 +156,7 @@ fn plan<'a>(
 }
 
 /// Returns whether the expectation of the family's log density under the family itself can be
-/// computed. If the family does not have a density, a constant replaces its log density.
+/// computed. The log density of a family without a density is replaced by a constant.
 fn has_density(posterior: &SitePosterior) -> bool {
     let log_density = &posterior.family.log_density;
     let results: Vec<Value> = log_density.results.iter().map(|(_, value)| *value).collect();
@@ -242,7 +242,7 @@ impl SitePlan<'_> {
     }
 
     /// Returns the closed form of the KL divergence of this site. `scope` holds the states, the
-    /// shared inputs and the sites that the prior depends on.
+    /// shared inputs, and the sites on which the prior depends.
     pub fn closed_divergence(&self, builder: &mut Builder, scope: &Scope, closed: &Closed) -> Value {
         let mut args = self.family_params(builder, scope);
         let rest = closed.function.params.iter().skip(args.len());

@@ -10,17 +10,17 @@ use bnnc_graph::function::Function;
 use bnnc_graph::model::Site;
 use bnnc_graph::tensor::Tensor;
 
-/// The prior of a site is examined only if the site has at most this number of elements. The tables
-/// of the report do not show larger sites.
+/// The largest number of elements of a site whose prior is examined. Larger sites do not appear in
+/// the tables of the report.
 const ELEMENTS: usize = 64;
 
-/// A value is plausible if its log density is high enough: at least the log density at the mean
-/// minus this number. For a normal prior, the limit is 4.9 standard deviations from the mean. For
+/// A value is plausible unless its log density is more than this number below the log density at
+/// the mean. For a normal prior, the limit is 4.9 standard deviations from the mean. For
 /// an exponential prior, the limit is 13 times the mean. Fewer than one draw in 100,000 lies beyond
 /// the limit.
 const DROP: f64 = 12.0;
 
-/// The log densities of a normal prior differ from those of the normal distribution by less than this number, which allows for rounding errors.
+/// A prior is normal if its log densities differ from those of a normal distribution by less than this number. It allows for rounding errors.
 const NORMAL: f64 = 1e-6;
 
 /// The interval that contains a limit is halved this number of times. The limit is then known to
@@ -82,7 +82,7 @@ fn pairs(left: &Tensor, right: &Tensor) -> Vec<(f64, f64)> {
     all
 }
 
-/// Searches for the values where a log density has dropped to `least`.
+/// Searches for the values at which a log density has dropped to `least`.
 struct Search<'a> {
     density: &'a Function,
     arguments: &'a [Tensor],
@@ -90,7 +90,7 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// Returns the limit of the plausible values in the direction of `step`, element by element.
+    /// Returns, element by element, the limit of the plausible values in the direction of `step`.
     fn end(&self, mean: &Tensor, step: &Tensor) -> Option<Tensor> {
         let mut inside = mean.clone();
         let mut width = step.clone();

@@ -1,6 +1,6 @@
 //! `positions`: computes the positions that a model selects along axes, so that the positions can
-//! be checked. If positions depend on data alone, they are checked before the rows are used. If
-//! positions depend on parameters, they are checked at the draws of the posterior.
+//! be checked. Positions that depend on data alone are checked before the rows are used. Positions
+//! that depend on parameters are checked for each draw from the posterior.
 //!
 //! A kernel clamps a position that lies outside its axis. Clamping is memory-safe but hides the
 //! error: a model whose positions do not start at 0 would silently merge two groups. Positions are
@@ -33,7 +33,7 @@ const ROWS: Dim = Dim::Symbol(Symbol::Batch);
 #[derive(Clone, Debug)]
 pub struct RowPositions {
     /// The function `(..) -> position/0, position/1, ..`. If the elements of `position/k` were
-    /// computed from whole columns, the result `row/k` holds the row of each element. The row is a
+    /// computed from whole columns, the result `row/k` gives the row of each element. This row is a
     /// position along the first axis of the columns.
     pub function: Function,
     /// The axis of each position, and the size of the axis.
@@ -59,8 +59,8 @@ pub fn positions(row: &Function, model: &Model) -> Option<RowPositions> {
     })
 }
 
-/// Returns the positions in the density of one row and in the priors that depend on parameters and
-/// may lie outside their axes. Returns `None` if no such position exists.
+/// Returns the positions that depend on parameters and may lie outside their axes. It searches the
+/// density of one row and the priors. Returns `None` if no such position exists.
 pub fn reached(densities: &Densities, model: &Model) -> Option<RowPositions> {
     // Dropout masks are noise, so they need the coordinates of a draw.
     let Program { mut builder, scope } = of_sites("density", model).integers(&PortName::COORDINATES);
@@ -78,9 +78,9 @@ pub(super) fn of_sites(name: &str, model: &Model) -> Program {
     program.row(model)
 }
 
-/// Returns `(sites.., shared.., inputs.., outputs.., draw, example, step) -> outside`. The result
-/// is a number of positions of one row. It counts the positions that depend on parameters and lie
-/// outside their axes. Returns `None` if all positions are known to lie inside their axes.
+/// Returns `(sites.., shared.., inputs.., outputs.., draw, example, step) -> outside`. For one row,
+/// the result is the number of positions that depend on parameters and lie outside their axes.
+/// Returns `None` if all positions are known to lie inside their axes.
 pub fn outside_of_row(densities: &Densities, model: &Model) -> Option<Function> {
     let found = reached(densities, model)?;
     let (mut builder, _, values) = nodes::extended("outside", &found.function);
@@ -103,8 +103,8 @@ pub fn outside_of_row(densities: &Densities, model: &Model) -> Option<Function> 
     Some(builder.finish(vec![(PortName::Outside.into(), count)]))
 }
 
-/// Returns the positions in `function` that may lie outside their axes. Only positions that are
-/// determined by `by` are returned.
+/// Returns the positions in `function` that may lie outside their axes. `by` selects the positions
+/// that depend on data alone or those that depend on parameters.
 fn outside(function: &Function, model: &Model, by: By) -> Option<RowPositions> {
     let known = known(model);
     let (found, sizes) = find::positions(&remove_dead(function));
@@ -153,8 +153,7 @@ fn outside(function: &Function, model: &Model, by: By) -> Option<RowPositions> {
     })
 }
 
-/// Returns the supports of parameters and data as intervals. The keys are the names of the
-/// parameters and data.
+/// Returns the support of each parameter and data array as an interval, keyed by its name.
 fn known(model: &Model) -> HashMap<&str, Interval> {
     let data = model.shared.iter().chain(&model.inputs).chain(&model.outputs);
     let data = data.map(|input| (&*input.name, range(input.support)));

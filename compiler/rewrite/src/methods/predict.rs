@@ -50,8 +50,8 @@ pub fn predict(densities: &Densities, model: &Model, plans: &[SitePlan<'_>]) -> 
     predict_masked(densities, model, plans, &[])
 }
 
-/// Like [`predict`], with an additional parameter `SITE/mask` for each site in `masked`. The mask
-/// multiplies the draws of the site.
+/// Like [`predict`], with an additional parameter `SITE/mask` for each site in `masked`. The draws
+/// of the site are multiplied by the mask.
 pub fn predict_masked(
     densities: &Densities,
     model: &Model,

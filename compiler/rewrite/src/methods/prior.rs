@@ -1,5 +1,5 @@
-//! Programs that draw sites from their priors: either all sites before any data are seen, or the
-//! elements of levels without training rows.
+//! Programs that draw sites from their priors: either all sites, as before any data are seen, or
+//! only the elements of those levels that have no training rows.
 
 mod uniform;
 
@@ -24,8 +24,8 @@ pub enum ValueOrigin {
     Prior,
     /// All values come from a parameter of the program, with one value per draw.
     Given,
-    /// At positions inside this shape, values come from a parameter, as for [`ValueOrigin::Given`].
-    /// At all other positions, values come from the prior.
+    /// At positions inside this shape, values come from a parameter of the program, as with
+    /// [`ValueOrigin::Given`]. All other values come from the prior.
     GivenBelow(Shape),
 }
 
@@ -77,7 +77,7 @@ pub fn predict(
     ))
 }
 
-/// Fails if a site needs draws from its prior, but its prior does not allow draws.
+/// Fails if a site must be drawn from its prior, but the prior does not allow this.
 fn drawable(prior: &SitePrior, origin: &ValueOrigin) -> Result<(), NoPriorDraws> {
     let distribution = &prior.distribution;
     let why = match origin {
@@ -97,13 +97,13 @@ fn drawable(prior: &SitePrior, origin: &ValueOrigin) -> Result<(), NoPriorDraws>
     })
 }
 
-/// The number of draws from the distribution before its truncation, for each value. The value is
-/// the first draw that lies inside the support, or NaN if no draw does. If a tenth of the
-/// probability lies inside the support, all draws lie outside with a probability of 2e-12.
+/// The number of draws from the untruncated distribution for each value. The value is the first
+/// draw inside the support, or NaN if there is none. If a tenth of the probability lies inside the
+/// support, the probability that all draws lie outside is 2e-12.
 const TRIES: usize = 256;
 
-/// A site with more elements than this is not drawn by rejection. The reason is that all draws for
-/// a value are in memory at the same time.
+/// A site with more elements than this is not drawn by rejection. All draws for a value would have
+/// to be in memory at the same time.
 const TRIED: usize = 1 << 14;
 
 fn drawn(builder: &mut Builder, scope: &Scope, prior: &SitePrior, coordinates: [Value; 3]) -> Value {

@@ -39,8 +39,8 @@ use std::sync::Arc;
 /// `bnnc_abi::sampling::Sampling` declares.
 #[derive(Clone, Debug)]
 pub struct SamplingPrograms {
-    /// Computes the values that `density` and `rows` use and that stay constant during sampling.
-    /// `None` if no such value is worth computing beforehand.
+    /// Computes the values in `density` and `rows` that stay constant during sampling. `None` if no
+    /// such value is worth computing beforehand.
     pub prepare: Option<Function>,
     /// The log density and its gradient.
     pub density: Function,
@@ -60,10 +60,10 @@ pub struct SamplingPrograms {
     pub noncentred: Vec<usize>,
     /// The moving sites whose values affect a comparison or a rounding in the model.
     pub jumps: Vec<Arc<str>>,
-    /// The sites that are sampled in the centred parameterisation, although two conditions hold: a
-    /// non-centred parameterisation exists, and the scale of their prior is itself a parameter.
+    /// The sites that are sampled in the centred parameterisation, although they have a non-centred
+    /// one and the scale of their prior is itself a parameter.
     pub centred: Vec<Arc<str>>,
-    /// The number of nodes in the log density that a gradient flows through.
+    /// The number of nodes in the log density through which a gradient flows.
     pub gradient_nodes: usize,
     /// The number of scalars in all sites.
     pub parameters: usize,
@@ -74,7 +74,7 @@ pub struct SamplingPrograms {
 }
 
 impl SamplingPrograms {
-    /// Returns the log density and its gradient at many positions. The positions are evaluated in
+    /// Returns a program that computes the log density and its gradient at many positions in
     /// lockstep. Each moving state and each result has an additional first axis of draws.
     ///
     /// # Errors
@@ -96,12 +96,12 @@ pub struct PositionPrograms {
     pub sites: Function,
     /// The names of the moving states.
     pub moved: Vec<Arc<str>>,
-    /// The reports, one per site.
+    /// One report per site.
     pub reports: Vec<SiteReport>,
 }
 
-/// Returns predictions and sites of `model` at many positions. In `posterior`, every site of the
-/// model is a point. Each position has its own running means.
+/// Returns the programs that compute predictions and sites of `model` at many positions. In
+/// `posterior`, every site of the model is a point. Each position has its own running means.
 ///
 /// # Errors
 /// Fails if the values of a site cannot be transformed to the reals.
@@ -203,9 +203,9 @@ pub(super) fn with_means(moved: &[Arc<str>], model: &Model) -> Vec<Arc<str>> {
     moved.iter().chain(means).cloned().collect()
 }
 
-/// Returns two programs: the predictions for rows, and the values of the sites. Both programs use
-/// draws of the states in `drawn`; all other states have one value for all draws. Both programs are
-/// ready to be lowered.
+/// Returns two programs: the predictions for rows, and the values of the sites. The states in
+/// `drawn` have one value per draw; all other states have one value for all draws. Both programs
+/// are ready to be lowered.
 ///
 /// # Errors
 /// Fails only if a pass has a bug.

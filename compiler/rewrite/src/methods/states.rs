@@ -20,9 +20,9 @@ use bnnc_graph::model::{
 use bnnc_graph::ops;
 use std::sync::Arc;
 
-/// Returns one state for each parameter of each site's family. The states that the optimiser needs
-/// for each optimised parameter follow. If the prior is tuned during training (`online`), the
-/// states of [`tuned`] are added.
+/// Returns one state for each parameter of each site's family. They are followed by the states that
+/// the optimiser keeps for each optimised parameter. If the prior is tuned during training
+/// (`online`), the states of [`tuned`] are added.
 pub fn states(plans: &[SitePlan<'_>], optimiser: &ElaboratedOptimiser, online: bool) -> Vec<State> {
     let mut states = parameters(plans);
     for (name, shape) in optimised(plans) {
@@ -57,7 +57,7 @@ pub fn running(model: &Model, posterior: &ApproximatePosterior) -> impl Iterator
     })
 }
 
-/// A site that has the value of a site of another inference block.
+/// A site whose value is taken from a site of another inference block.
 struct TakenSite {
     site: Arc<str>,
     infer: Arc<str>,
@@ -65,9 +65,9 @@ struct TakenSite {
 }
 
 /// Returns the inference block and the state from which a running mean starts, or `None` if it has its declared start. Fixed parameters are only
-/// meaningful together with the means with which they were trained. The mean therefore comes from the layer that gives the parameters of the
-/// innermost layer around the mean that has fixed parameters. If this layer is not unique, or if the model itself declares the mean, the mean has the
-/// same name in the inference block that gives all fixed parameters.
+/// meaningful together with the means with which they were trained. Consider the innermost layer that contains the mean and has fixed parameters. The
+/// mean is taken from the layer of the earlier model that provides these parameters. If there is not exactly one such layer, or if the model itself
+/// declares the mean, the mean is taken under its own name from the inference block that provides all fixed parameters.
 fn taken_mean(mean: &str, posterior: &ApproximatePosterior) -> Option<(String, String)> {
     let of_site = |site: &SitePosterior| {
         site.params.iter().find_map(|param| match &param.start {
@@ -89,8 +89,8 @@ fn taken_mean(mean: &str, posterior: &ApproximatePosterior) -> Option<(String, S
         })
 }
 
-/// Returns the inference block and the name of a running mean in the layer that gives the fixed parameters of `layer`. A source is as deep in this
-/// layer as the site that takes its value is in `layer`: if `net.first.w` is fixed to `body.first.w`, then `body` gives the parameters of `net`. Returns
+/// Returns the inference block and the name of a running mean in the layer that provides the fixed parameters of `layer`. This layer is found by
+/// depth: if `net.first.w` is fixed to `body.first.w`, then `body` provides the parameters of `net`. Returns
 /// `None` if `layer` does not have fixed parameters, or if they come from several layers.
 fn source_in(layer: &str, mean: &str, taken: &[TakenSite]) -> Option<(String, String)> {
     let line = path_in(layer, mean)?;
@@ -108,8 +108,8 @@ fn source_in(layer: &str, mean: &str, taken: &[TakenSite]) -> Option<(String, St
     is_unique.then(|| (infer.to_string(), source))
 }
 
-/// Returns the names of two states that are tuned while another state is optimised. The first is a factor on the slope of the log prior. The second
-/// is added to the slope of the log posterior. For example, it is the slope of an evidence.
+/// Returns the names of two states that are tuned while another state is optimised. The first multiplies the slope of the log prior. The second,
+/// such as the slope of an evidence, is added to the slope of the log posterior.
 pub fn tuned(state: &str) -> [String; 2] {
     [PRIOR_FACTOR, EVIDENCE_SLOPE].map(|what| format!("{state}/{what}"))
 }
@@ -203,8 +203,8 @@ pub fn optimised(plans: &[SitePlan<'_>]) -> Vec<(Arc<str>, Shape)> {
     plans.iter().flat_map(of).collect()
 }
 
-/// Returns one report for each site. The report includes the sentence about the likelihood, if the
-/// site has one.
+/// Returns one report for each site. If there is a sentence about the likelihood for a site, its
+/// report includes it.
 ///
 /// # Errors
 /// Returns the errors of [`symmetry::is_uncorrelated`].
@@ -264,9 +264,9 @@ fn has_deviation(family: &Instance) -> bool {
     family.variance.as_deref().and_then(square).unwrap_or(false)
 }
 
-/// On the unconstrained scale, the absolute value of a start is limited to this number. Beyond this
-/// number, every bijection onto a support is flat in both precisions. A start at the end of a
-/// support is moved to this number.
+/// The largest absolute value of a start on the unconstrained scale. Beyond it, every bijection
+/// onto a support is flat in both precisions. A start at the end of a support is moved to this
+/// limit.
 const FAR: f64 = 40.0;
 
 fn inverse(scale: Scale, last: usize, values: &[f64]) -> Vec<f64> {
@@ -276,7 +276,7 @@ fn inverse(scale: Scale, last: usize, values: &[f64]) -> Vec<f64> {
 }
 
 /// Transforms a start from the declared scale to the reals. A start outside the support is assumed
-/// to lie on the reals already. An example is the default start of a family on the reals.
+/// to be unconstrained already. An example is the default start of a family on the reals.
 fn start(scale: Scale, shape: &Shape, init: &Init) -> Init {
     let one = |x: f64| inverse(scale, 1, &[x])[0];
     let support = scale.support();
@@ -361,8 +361,8 @@ mod tests {
         close(&[softplus(got[0]), got[1]], &[1.0, 0.01 / (1.0 - (-1f64).exp())]);
     }
 
-    /// The exponential transforms the state of a positive site to its value, so the state starts at
-    /// a logarithm.
+    /// The value of a positive site is the exponential of its state, so the state starts at a
+    /// logarithm.
     #[test]
     fn a_point_starts_on_the_logarithmic_scale() {
         let got = start(Scale::Site(POSITIVE), &Shape::scalar(), &Init::Constant(0.3));

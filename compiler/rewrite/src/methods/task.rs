@@ -37,27 +37,28 @@ pub struct TrainingSettings<'a> {
     pub jacobians: bool,
     /// True if an evidence tunes the prior during training; see [`states::tuned`].
     pub online: bool,
-    /// True if the gradient is shortened to a norm. This norm is an input of the step.
+    /// True if the norm of the gradient is limited. The limit is an input of the step.
     pub clips: bool,
-    /// The log prior of some sites, `(states.., shared..) -> log_prior`, and its factor in the loss.
+    /// The log prior of some sites, `(states.., shared..) -> log_prior`, and the factor that multiplies it in
+    /// the loss.
     pub scaled: Option<&'a (Function, f64)>,
     /// True if each row of a step is mixed with another row. The share of the row and the outputs of the other row are inputs of the step.
     pub mixes: bool,
     /// True if the method recomputes running means, because it predicts with weights that no training step used.
     pub means: bool,
-    /// If at most this number of scalars are optimised, a separate program for the gradient of the loss is built. If this limit is `None`, the
+    /// The largest number of optimised scalars for which a separate program for the gradient of the loss is built. If it is `None`, the
     /// program is never built.
     pub gradient: Option<usize>,
 }
 
-/// The data for building the parts of an objective.
+/// The inputs from which the parts of an objective are built.
 pub(super) struct Task<'a> {
     pub(super) model: &'a Model,
     pub(super) plans: &'a [SitePlan<'a>],
     pub(super) settings: TrainingSettings<'a>,
 }
 
-/// Returns the number of nodes in the loss that a gradient flows through on its way to an optimised
+/// Returns the number of nodes in the loss through which a gradient flows to an optimised
 /// parameter.
 pub(super) fn gradient_nodes(loss: &Function, plans: &[SitePlan<'_>]) -> usize {
     let moved = states::optimised(plans);

@@ -1,7 +1,7 @@
 //! `objective`: the training step of variational inference and of `map`, and the functions that use the trained states.
 //!
 //! The loss is the negative evidence lower bound of all rows. It is estimated from the rows of one step:
-//! `kl_weight * KL - scale * mean over draws of the sum over rows of log p(row | draw)`.
+//! `kl_weight * KL - scale * E`, where `E` is the sum of `log p(row | draw)` over the rows, averaged over the draws.
 
 mod elements;
 pub mod prune;
@@ -43,10 +43,10 @@ pub struct Objective {
     pub train: Function,
     /// The program of the loss and its gradient, if requested. It has the ports that `bnnc_abi::manifest::Train` declares.
     pub gradient: Option<Function>,
-    /// The program `(states.., data.., step) -> NAME/mean..` of the means over the rows of a call, if it was requested and the model has running
-    /// means. These means replace the stored running means `NAME`.
+    /// The program `(states.., data.., step) -> NAME/mean..`, if it was requested and the model has running means. It computes the means over
+    /// the rows of one call, which replace the stored running means `NAME`.
     pub means: Option<Function>,
-    /// True if the loss of the same rows varies from step to step, because it uses draws of a posterior or random masks.
+    /// True if the loss for the same rows varies from step to step, because it uses posterior draws or random masks.
     pub has_noise: bool,
     /// Predictions for rows.
     pub predict: Function,
@@ -56,7 +56,7 @@ pub struct Objective {
     pub states: Vec<State>,
     /// A report on the approximation of each site.
     pub reports: Vec<SiteReport>,
-    /// The number of nodes in the loss that a gradient flows through.
+    /// The number of nodes in the loss through which a gradient flows.
     pub gradient_nodes: usize,
     /// The number of scalars in all sites.
     pub parameters: usize,
@@ -99,8 +99,8 @@ pub fn objective(
         .iter()
         .map(|(_, shape)| count(shape))
         .sum();
-    // A descent evaluates the rows in blocks. It would compute separate running means for each
-    // block.
+    // A descent evaluates the rows in blocks, so running means would be computed separately for
+    // each block.
     let most = settings.gradient.filter(|_| model.running.is_empty());
     let gradient = match most.is_some_and(|most| variational_parameters <= most) {
         true => {
@@ -196,7 +196,8 @@ impl Task<'_> {
         Ok(builder.finish(results))
     }
 
-    /// Returns `(states.., data.., step) -> NAME/mean..`: the mean over the rows of a call for each running mean.
+    /// Returns `(states.., data.., step) -> NAME/mean..`: for each running mean, the mean over the rows of one
+    /// call.
     fn means(&self, likelihood: &Likelihood) -> Result<Function, Fault> {
         let mut per_draw = self.likelihood_per_draw(likelihood)?;
         let names: Vec<String> = (self.model.running.iter())
@@ -262,7 +263,7 @@ impl Task<'_> {
         let (mut builder, _, values) = nodes::extended("gradient", loss);
         let value = values[0];
         let moved = states::optimised(self.plans);
-        // If a state is not a parameter of the loss, the results do not contain a gradient for it.
+        // The results contain a gradient only for states that are parameters of the loss.
         let moved: Vec<(Arc<str>, Value)> = moved
             .into_iter()
             .filter_map(|(name, _)| Some((name.clone(), builder.function().param(&name)?)))

@@ -77,7 +77,7 @@ pub static RULES: &[Rule] = &[
         examples: sums_of_constants,
     },
     Rule {
-        // A power with the exponent -1, 0, 1, 2 or 3 is a product or quotient.
+        // A power with the exponent -1, 0, 1, 2 or 3 becomes a product or a quotient.
         name: "pow-of-constant",
         cases: || {
             vec![
@@ -97,7 +97,7 @@ fn sums_of_constants() -> Vec<Function> {
     sums.map(example).into()
 }
 
-/// Returns a power of a positive base. The power has derivatives for every exponent.
+/// Returns a power of a positive base, which has a derivative for every exponent.
 fn positive_power(exponent: f64) -> Function {
     example(power(softplus(X), exponent))
 }

@@ -51,7 +51,8 @@ pub static RULES: &[Rule] = &[
     },
 ];
 
-/// Applies the op before the broadcast if every operand is either constant or broadcast in the same way.
+/// If every operand is either constant or broadcast in the same way, applies the op first and broadcasts its
+/// result.
 fn computed_once(builder: &mut Builder, call: &PendingNode<'_>, _: &Bindings) -> Option<Value> {
     let (first, axes) = call.args.iter().find_map(|arg| repetition(builder, *arg))?;
     let inner_shape = builder.shape(first);
@@ -73,7 +74,7 @@ fn computed_once(builder: &mut Builder, call: &PendingNode<'_>, _: &Bindings) ->
     Some(builder.broadcast(once, &shape, &axes))
 }
 
-/// Returns the operand and the axes of a broadcast. Returns `None` for any other value.
+/// If a value is a broadcast, returns its operand and its axes.
 pub fn repetition(builder: &Builder, value: Value) -> Option<(Value, Vec<usize>)> {
     let (args, attrs) = application(builder, value, &BROADCAST)?;
     Some((args[0], positions(ops::broadcast::axes(attrs))))

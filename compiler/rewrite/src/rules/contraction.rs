@@ -35,14 +35,14 @@ pub static RULES: &[Rule] = &[
     },
 ];
 
-/// The letters of a contraction: of both operands, and of the result.
+/// The letters of a contraction: those of each operand and of the result.
 const ALL: [Axes; 3] = [LEFT, RIGHT, RESULT];
 
-/// Returns the case whose operand `at` is repeated. `own` are the letters of this operand.
+/// Returns the case in which the operand `at` is repeated. `own` are the letters of this operand.
 ///
-/// A letter of a repeated axis belongs to one of three groups. If the other operand has the letter too, the letter stays there. If only the result
-/// has the letter, the result is repeated along its axis. If only the repeated operand has the letter, the contraction sums over it. This sum is a
-/// multiplication by the size of the axis.
+/// A letter of a repeated axis belongs to one of three groups. If the other operand has the letter too, the letter stays in that operand. If only
+/// the result has the letter, the result is repeated along its axis. If only the repeated operand has the letter, the contraction sums over it.
+/// This sum becomes a multiplication by the size of the axis.
 fn of_repetition(at: usize, own: Axes, other: Axes) -> Case {
     let kept = own.clone().at(P);
     let lost = own.clone().without(kept.clone()).without(other);

@@ -1,9 +1,9 @@
-//! Rules that compute sums of outer products without computing the outer products.
+//! Rules that compute sums of outer products without storing any outer product.
 //!
 //! Note [Sums of outer products]. The gradient of a weight matrix in one row is an outer product, as large as the matrix. Often, only a smaller value
-//! is needed: the sum of the squared gradients over the rows, or the product of the gradient with another outer product. The rules decompose such a
-//! sum into all its factors, and give each axis of a factor a letter. The factors are then contracted in pairs. Each step contracts the pair of
-//! factors that adds the fewest elements. The growth is the size of the contraction minus the sizes of the two factors. A sum of outer products is
+//! is needed: the squared gradients summed over the rows, or the product of the gradient and another outer product. The rules decompose such a
+//! sum into all its factors, and assign a letter to each axis of a factor. The factors are then contracted in pairs. Each step contracts the pair
+//! that adds the fewest elements: the size of the contraction minus the sizes of the two factors. A sum of outer products is
 //! expanded into the products of all pairs of terms.
 
 mod product;
@@ -27,13 +27,14 @@ use std::collections::HashSet;
 /// A value is not split if the result would have more products than this.
 const MANY: usize = 16;
 
-/// The reason why the replacements of these rules are not terms.
+/// Why the replacements of these rules cannot be written as terms.
 const SEARCH: &str = "the number of factors differs from sum to sum, and the best order is searched for";
 
 /// The rules for outer products. They are tried in this order.
 pub static RULES: &[Rule] = &[
     Rule {
-        // If a sum runs over a product that contains an outer product, the factors are contracted instead.
+        // A sum over the elements of a product that contains an outer product becomes a contraction of the
+        // factors.
         name: "sum-of-outer-product",
         cases: || vec![computed(on(&REDUCE_SUM, [X]), contracted_sum, SEARCH)],
         examples: || {
@@ -91,7 +92,8 @@ fn is_call(builder: &Builder, value: Value, call: &PendingNode<'_>) -> bool {
         .is_some_and(|(args, attrs)| args == call.args && attrs == call.attrs)
 }
 
-/// Returns `count` consecutive letters that start with `first`. Returns `None` if the letters would go beyond `z`.
+/// Returns `count` consecutive letters that start with `first`. Returns `None` if they do not fit between `first`
+/// and `z`.
 pub fn letters_from(first: char, count: usize) -> Option<Vec<char>> {
     let letters: Vec<char> = (first..='z').take(count).collect();
     (letters.len() == count).then_some(letters)
@@ -113,7 +115,7 @@ struct Apart<'a> {
 }
 
 impl<'a> Apart<'a> {
-    /// Finds the values that may contain outer products. The candidates are `values` and all values that they are computed from.
+    /// Finds the values that may contain outer products. It examines `values` and everything from which they are computed.
     fn of(builder: &'a Builder, values: &[Value]) -> Apart<'a> {
         let mut outer = HashSet::new();
         let mut seen = HashSet::new();
@@ -145,7 +147,7 @@ impl<'a> Apart<'a> {
         }
     }
 
-    /// Returns the product of two values. At least one of the values contains an outer product.
+    /// Returns the product of two values if at least one of them contains an outer product.
     fn both(&self, x: Lettered<'_>, y: Lettered<'_>) -> Option<Vec<LetteredProduct>> {
         let (left, right) = (self.taken(x.0, x.1), self.taken(y.0, y.1));
         if left.is_none() && right.is_none() {
@@ -169,7 +171,7 @@ fn few(left: &[LetteredProduct], right: &[LetteredProduct]) -> Option<Vec<Letter
     (left.len() * right.len() <= MANY).then(|| products(left, right))
 }
 
-/// Finds products whose sum is the given value. The axes of the value have the given letters.
+/// Finds products whose sum is the given value. The letters are those of its axes.
 pub type Finder<'a> = dyn FnMut(Value, &[char]) -> Option<Vec<LetteredProduct>> + 'a;
 
 /// Splits a negation, a sum, a difference or a permutation into products. `part` finds the products in the operands. The outer `None` means that
@@ -197,8 +199,8 @@ pub fn of_linear(
     Some(part(args[0], &permuted(ops::transpose::axes(attrs), letters)))
 }
 
-/// Adds to `outer` every value that may contain an outer product for [`Apart::taken`]. The search covers a value and all values that it
-/// is computed from. `seen` holds the values that were already examined.
+/// Adds to `outer` every value that may contain an outer product for [`Apart::taken`]. The search covers a value and everything from
+/// which it is computed. `seen` holds the values that were already examined.
 fn find_outer(
     builder: &Builder,
     value: Value,
@@ -253,8 +255,8 @@ pub fn is_outer_product(builder: &Builder, value: Value) -> bool {
     })
 }
 
-/// Returns whether a contraction does not sum over any letter and is larger than each of its
-/// operands.
+/// Returns whether a contraction is larger than each of its operands and does not sum over any
+/// letter.
 fn is_outer(builder: &Builder, args: &[Value], labels: &ContractionLabels) -> bool {
     let alone = |own: &[char], other: &[char], arg: Value| {
         let dims = builder.ty(arg).dims();
@@ -264,7 +266,8 @@ fn is_outer(builder: &Builder, args: &[Value], labels: &ContractionLabels) -> bo
     alone(&labels.left, &labels.right, args[0]) && alone(&labels.right, &labels.left, args[1])
 }
 
-/// Returns a tensor as a product of one factor. A constant becomes a coefficient. A broadcast loses the letters of the repeated axes.
+/// Returns a tensor as a product with a single factor. A constant becomes the coefficient. The factor for a broadcast does not have
+/// the letters of the repeated axes.
 fn factor(builder: &Builder, value: Value, letters: &[char]) -> LetteredProduct {
     if let Some(number) = constant_of(builder, value) {
         return LetteredProduct {
@@ -307,8 +310,8 @@ pub fn products(left: &[LetteredProduct], right: &[LetteredProduct]) -> Vec<Lett
         .collect()
 }
 
-/// Contracts each of some products to the letters `result`, and returns their sum. Returns `None` if an axis of the result has a letter that no
-/// factor has.
+/// Contracts each of some products to the letters `result`, and returns their sum. Returns `None` if one of these letters does not occur in a
+/// product.
 pub fn put_together(
     builder: &mut Builder,
     terms: &[LetteredProduct],
@@ -324,8 +327,8 @@ pub fn put_together(
     sum
 }
 
-/// Contracts a product to the letters `result`. Returns `None` if none of the factors has one of these
-/// letters.
+/// Contracts a product to the letters `result`. Returns `None` if one of these letters does not occur
+/// in any factor.
 pub fn contracted(
     builder: &mut Builder,
     product: &LetteredProduct,

@@ -9,7 +9,7 @@ use bnnc_graph::ops::iota::IOTA;
 /// The rules for reductions. They are tried in this order.
 pub static RULES: &[Rule] = &[
     Rule {
-        // A sum over an empty list of axes is its operand.
+        // A sum over an empty list of axes equals its operand.
         name: "sum-over-nothing",
         cases: || vec![equal(sum(X, &[]), X)],
         examples: || vec![example(exp(sum(X, &[])))],

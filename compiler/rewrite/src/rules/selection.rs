@@ -1,10 +1,10 @@
 //! Rules that compute selected elements of a large tensor from selected elements of its operands.
 //!
-//! Note \[Selections\]. An index picks elements from the gradient of a weight. The length of the index is the symbol `selected`. A reshape has merged
-//! the axes of this gradient. Computed literally, the selection would keep the whole gradient of every row in memory. Instead, the index is split
+//! Note \[Selections\]. An index picks `selected` elements from the gradient of a weight, whose axes have been merged by a reshape. Computed as
+//! written, the selection would keep the whole gradient of every row in memory. Instead, the index is split
 //! into one index along each axis of the weight. The separate indices are moved into the computation of the gradient: through elementwise ops,
-//! broadcasts and sums, into the operands of a product. Each operand of the product has only one of the axes. If an index reaches any other op, the
-//! value of this op is stored, and its elements are picked from memory.
+//! broadcasts and sums, into the operands of a product. Each operand of the product has only one of the axes. If an index reaches an op of another
+//! kind, the result of this op is stored, and elements are picked from it.
 
 use crate::rule::{PendingNode, Rule, computed};
 use crate::rules::outer::is_outer_product;
@@ -21,12 +21,12 @@ use bnnc_graph::ops::reshape::RESHAPE;
 use bnnc_graph::types::Type;
 use std::collections::{HashMap, HashSet};
 
-/// The reason why the replacement of the rule is not a term.
+/// Why the replacement of the rule cannot be written as a term.
 const THROUGH: &str = "a selection is moved through any number of operations at once";
 
 /// The rules for selections. They are tried in this order.
 pub static RULES: &[Rule] = &[Rule {
-    // Elements that are selected from a product with merged axes become products of elements that are selected from its factors.
+    // A selection from a product with merged axes becomes a product of selections from its factors.
     name: "selection-of-product",
     cases: || vec![computed(gathered(), picked_product, THROUGH)],
     examples: || {
@@ -111,8 +111,8 @@ fn example(build: impl Fn(&mut Builder, Value, Value, Value) -> Value) -> Functi
     builder.finish(vec![("value".into(), value)])
 }
 
-/// Returns whether a selection from a value can be replaced by selections from smaller operands. `seen` holds the values that do not allow
-/// this.
+/// Returns whether a selection from a value can be replaced by selections from smaller operands. `seen` holds the values for which this is
+/// known to be impossible.
 fn is_product(builder: &Builder, value: Value, seen: &mut HashSet<Value>) -> bool {
     if !seen.insert(value) {
         return false;
@@ -143,8 +143,8 @@ fn clamped(builder: &mut Builder, index: Value, size: usize) -> Value {
 /// The results of earlier picks.
 type Known = HashMap<(Value, Places), Value>;
 
-/// For each axis of a tensor, the positions that are picked along it, or `None` if the axis is not picked. The positions with index `k` along all
-/// picked axes together select one element.
+/// For each axis of a tensor, the positions that are picked along it, or `None` if the axis is not picked. The `k`-th positions along all picked
+/// axes together select one element.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Places(Vec<Option<Value>>);
 
@@ -212,7 +212,8 @@ impl Places {
         self.pick_in_memory(builder, value)
     }
 
-    /// Returns the shape after picking. The shape has the axes that are not picked, followed by the picked axis if any axis is picked.
+    /// Returns the shape after picking. It consists of the axes that are not picked. If at least one axis is picked, the picked axis
+    /// follows.
     fn picked_shape(&self, builder: &Builder, value: Value) -> Shape {
         let dims = builder.ty(value).dims();
         let kept = self.kept().into_iter().map(|axis| dims[axis]);
@@ -340,8 +341,8 @@ impl Places {
         builder.contract(left.0, right.0, &picked.to_string())
     }
 
-    /// Returns the positions in `inner`, a tensor with the elements of `outer` in another shape. Returns `None` if only some of the axes that the
-    /// reshape merges are picked.
+    /// Returns these positions for `inner`, which holds the elements of `outer` in another shape. Returns `None` if the reshape merges axes of
+    /// which only some are picked.
     fn of_reshaped(&self, builder: &mut Builder, inner: Value, outer: Value) -> Option<Places> {
         let (from, to) = (builder.shape(outer).0, builder.shape(inner).0);
         let mut places = vec![None; to.len()];
@@ -408,7 +409,7 @@ fn segments(from: &[Dim], to: &[Dim]) -> Option<Vec<(Run, Run)>> {
     Some(found)
 }
 
-/// Returns the position along merged axes, from the positions along the separate axes.
+/// Returns the position along a merged axis, given the positions along the separate axes.
 fn joined(builder: &mut Builder, places: &[Value], sizes: &[usize]) -> Value {
     let mut index = places[0];
     for (place, size) in places.iter().zip(sizes).skip(1) {
@@ -418,7 +419,8 @@ fn joined(builder: &mut Builder, places: &[Value], sizes: &[usize]) -> Value {
     index
 }
 
-/// Splits positions along a merged axis into positions along the axes that were merged. Axes of size one have `None`.
+/// Splits positions along a merged axis into positions along the axes that were merged. The result for an axis of
+/// size one is `None`.
 fn split(builder: &mut Builder, index: Value, sizes: &[usize]) -> Vec<Option<Value>> {
     let mut places = vec![None; sizes.len()];
     let last = (0..sizes.len()).find(|at| sizes[*at] > 1);
@@ -436,8 +438,8 @@ fn split(builder: &mut Builder, index: Value, sizes: &[usize]) -> Vec<Option<Val
     places
 }
 
-/// Returns the floor of `index / divisor`. The result is exact, although reals may have only 24 bits. Each of the two steps divides the remainder of
-/// the previous step. After both steps, the quotient is off by at most one, and this error is corrected.
+/// Returns the floor of `index / divisor`. The result is exact, although reals may have only 24 bits. The second of two steps divides the remainder
+/// that the first leaves. The quotient is then off by at most one, and this error is corrected.
 fn quotient(builder: &mut Builder, index: Value, divisor: usize) -> Value {
     let mut quotient = builder.like(0.0, index);
     let mut rest = index;

@@ -1,5 +1,5 @@
-//! Lists of axes, as attributes of terms. The letters of a contraction are such lists too, but
-//! contain characters instead of positions.
+//! Lists of axes, which are attributes of terms. Letters of a contraction are also stored in such
+//! lists, with characters in place of positions.
 
 use super::Bindings;
 
@@ -36,7 +36,7 @@ impl<const N: usize> From<&[usize; N]> for Axes {
 }
 
 impl Axes {
-    /// Returns the list, with the binding of every variable in place of the variable.
+    /// Returns the list after replacing every variable by its binding.
     pub(super) fn list(&self, bindings: &Bindings) -> Vec<usize> {
         match self {
             Axes::Any(at) => (bindings.axes[*at].clone())
@@ -70,18 +70,16 @@ operations! {
     without = |list, other| list.iter().copied().filter(|entry| !other.contains(entry)).collect();
     /// The entries of this list that are also in `other`.
     within = |list, other| list.iter().copied().filter(|entry| other.contains(entry)).collect();
-    /// The positions of the entries of this list that are also in `other`.
+    /// The positions of those entries of this list that are also in `other`.
     places_of = |list, other| (0..list.len()).filter(|at| other.contains(&list[*at])).collect();
     /// All axes of this list and of `other`, in increasing order.
     and = and;
-    /// The axes of this list after the axes in `other` are removed. The result contains the new
-    /// positions of the remaining axes.
+    /// The positions of the axes in this list after the axes in `other` are removed.
     after_removal_of = |list, other| {
         let kept = list.iter().filter(|axis| !other.contains(axis));
         kept.map(|axis| axis - other.iter().filter(|removed| *removed < axis).count()).collect()
     };
-    /// Undoes the removal of the axes in `other`: returns the old positions of the axes in this
-    /// list.
+    /// The positions that the axes in this list had before the axes in `other` were removed.
     before_removal_of = |list, other| list.iter().map(|axis| before_removal(*axis, other)).collect();
 }
 

@@ -16,7 +16,7 @@ use bnnc_graph::types::Type;
 struct Building<'a> {
     builder: &'a mut Builder,
     bindings: &'a Bindings,
-    /// The call that the term replaces. `None` in an example, because examples build terms without
+    /// The call that the term replaces. `None` in an example, whose terms are built without
     /// simplification.
     call: Option<&'a PendingNode<'a>>,
     /// The type of a term that consists only of numbers.
@@ -93,7 +93,7 @@ impl Building<'_> {
         {
             return *value;
         }
-        // A number gets the type of the other operand.
+        // A number has the type of the other operand.
         let other = values.iter().flatten().next_back();
         let ty = other.map_or_else(|| self.constants.clone(), |other| self.builder.ty(*other).clone());
         let mut args = Vec::new();
@@ -122,8 +122,8 @@ impl Building<'_> {
         }
     }
 
-    /// Returns the number that the term stands for. Returns `None` if the term does not consist
-    /// only of numbers.
+    /// Returns the number for which the term stands. Returns `None` if the term contains anything
+    /// but numbers.
     fn number(&self, term: &Term) -> Option<f64> {
         match term {
             Term::Value(_) => None,

@@ -155,8 +155,8 @@ fn match_term(builder: &Builder, term: &Term, value: Value, known: &Bindings, th
     }
 }
 
-/// Returns the bindings that make the attributes match. If the pattern does not have attributes, it
-/// matches any attributes.
+/// Returns the bindings that make the attributes match. A pattern without attributes matches any
+/// attributes.
 fn match_attrs(terms: &[AttrTerm], attrs: &[Attr], known: &Bindings) -> Option<Bindings> {
     let mut pairs = terms.iter().zip(attrs);
     pairs.try_fold(known.clone(), |known, (term, attr)| match (term, attr) {

@@ -1,4 +1,4 @@
-//! Visits the points that belong to a thread, and combines the results of the threads of a block.
+//! Visits the points of a thread, and combines the results of the threads in a block.
 
 use super::Function;
 use crate::func::{Emitter, plus};
@@ -39,7 +39,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Computes the instructions whose values do not vary along the axes in `open`.
+    /// Emits the instructions whose values do not vary along the axes in `open`.
     pub fn compute(&self, emitter: &mut Emitter<'_>, open: &[usize]) {
         for id in self.function.kernel.body.ids() {
             let here = self.needed[id.index()] && emitter.values[id.index()].is_none();
@@ -50,7 +50,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Emits the loops over the axes `axes`. At each point, the outputs are emitted.
+    /// Emits the loops over `axes`, with the outputs for each point inside.
     pub fn through(&self, emitter: &mut Emitter<'_>, axes: &[usize]) {
         self.compute(emitter, axes);
         let Some((axis, inner)) = axes.split_first() else {
@@ -78,9 +78,8 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Combines the results of a block's threads in pairs, until one result is left. Opens a
-    /// condition that is true only for the first thread. Inside the condition, this thread uses the
-    /// combined result.
+    /// Combines the results of the threads in a block in pairs, until one result is left. Then
+    /// opens a condition that is true only for the first thread, which uses the combined result.
     pub fn gather(&self, emitter: &mut Emitter<'_>, at: usize, (shared, thread): (Value, Value)) -> Value {
         let output = &self.function.kernel.outputs[at];
         let (Some(combine), Some(held)) = (output.combine, emitter.held[at].take()) else {

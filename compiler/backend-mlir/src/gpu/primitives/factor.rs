@@ -1,5 +1,5 @@
-//! Computes Cholesky factors. One block of threads factors a whole matrix. For large matrices, the
-//! runtime instead launches separate functions for the parts of the factorisation.
+//! Computes Cholesky factors. One block of threads factors a whole matrix. For a large matrix, the
+//! runtime launches separate functions for the steps of the factorisation instead.
 
 use super::{Entry, at, each, long, per_thread, read, repeat, when, with, write};
 use crate::gpu::kernel::{over_threads, place};
@@ -8,9 +8,9 @@ use crate::text::{LoopBounds, Text, Type, Value};
 use bnnc_abi::device::{self, Blocked, Count};
 use bnnc_base::dtype::Precision;
 
-/// The number of rows of a diagonal block. The number is a compromise. A thread reads each row of a
-/// block many times. In small blocks, the rows that the 32 threads of a warp read fit into the
-/// nearest cache. Larger blocks leave fewer and larger matrix products, and these are more
+/// The number of rows of a diagonal block, which is a compromise. A thread reads each row of a
+/// block many times. If blocks are small, the rows that the 32 threads of a warp read fit into the
+/// nearest cache. If blocks are larger, the remaining matrix products are fewer, larger and more
 /// efficient.
 const ROWS: u32 = 64;
 
@@ -97,9 +97,8 @@ fn corner(text: &mut Text, entry: &Entry, number: Value) -> Square {
     }
 }
 
-/// Returns the position of `l[i, j]`. Also returns `a[i, j]` minus the product of the known parts
-/// of the rows `i` and `j`. The last argument holds the start of row `i`, the start of row `j`, and
-/// `j`.
+/// Returns the position of `l[i, j]`, and `a[i, j]` minus the product of the known parts of the
+/// rows `i` and `j`. The last argument holds the start of row `i`, the start of row `j`, and `j`.
 fn rest(
     text: &mut Text,
     precision: Precision,
@@ -123,8 +122,8 @@ fn rest(
 }
 
 /// Factors a square part with the threads of one block. The columns are processed in order. In each
-/// column, the threads share the rows below the diagonal. The elements above the diagonal are set
-/// to zero.
+/// column, the rows below the diagonal are divided among the threads. The elements above the
+/// diagonal are set to zero.
 fn factor(text: &mut Text, precision: Precision, [a, l]: [Value; 2], square: Square) {
     let (thread, _) = place(text);
     let zero = text.long(0);
@@ -132,8 +131,8 @@ fn factor(text: &mut Text, precision: Precision, [a, l]: [Value; 2], square: Squ
         let pivot_row = at(text, j, square.stride, square.first);
         let (pivot, value) = rest(text, precision, [a, l], [pivot_row, pivot_row, j]);
         let root = text.intrinsic("sqrt", &[value]);
-        // The matrix may be factored in place. Every thread must therefore have read the pivot
-        // before any thread overwrites it.
+        // The matrix may be factored in place, so every thread must have read the pivot before
+        // any thread overwrites it.
         text.line("nvvm.barrier0");
         let is_first = text.compare("eq", thread, zero);
         when(text, is_first, &mut |text| write(text, l, pivot, root));

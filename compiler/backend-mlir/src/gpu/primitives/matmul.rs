@@ -9,18 +9,18 @@ use crate::text::{LoopBounds, Text, Type, Value};
 use bnnc_abi::device::{self, Count};
 use bnnc_base::dtype::Precision;
 
-/// The number of rows of a tile. A tile has the same number of columns.
+/// The number of rows of a tile, and also its number of columns.
 const TILE: i64 = 64;
-/// The number of positions of the contracted axis in a slice. Slices lie in shared memory.
+/// The number of positions along the contracted axis in a slice. Slices are stored in shared memory.
 const DEPTH: i64 = 16;
 /// The number of elements that a thread computes along each axis of a tile.
 const OWN: i64 = 4;
-/// The distance between rows of a slice. This distance is chosen so that the columns of the slice
-/// lie in different banks of shared memory.
+/// The distance between rows of a slice. It is chosen so that the columns of the slice lie in
+/// different banks of shared memory.
 const PITCH: i64 = TILE + 4;
 
-/// One operand of a product. A tile reads its elements from here. `free` is the axis along the
-/// tile. Products are summed over the axis `contracted`.
+/// One operand of a product, from which a tile reads its elements. `free` is the axis along the
+/// tile, and `contracted` is the axis over which products are summed.
 struct Operand {
     base: Value,
     free: (Value, Value),
@@ -39,7 +39,7 @@ struct Slice {
     k: Value,
 }
 
-/// Writes the variant of the primitive that takes this number of integers.
+/// Writes the form of the primitive that takes this number of integers.
 pub(super) fn emit(text: &mut Text, precision: Precision, ints: usize) -> device::KernelEntry {
     let axes = (ints - 9) / 4;
     let symbol = format!("matmul_{axes}");
@@ -128,8 +128,8 @@ fn tile(text: &mut Text, precision: Precision, entry: &Entry) {
     store(text, ints, result, (row, column), (down, across), sums);
 }
 
-/// Writes the elements that one thread has computed. The first of these elements is at
-/// `(down, across)` in the tile, and the tile begins at `(row, column)` of the result.
+/// Writes the elements that one thread has computed. The first of them is at `(down, across)` in
+/// the tile, which begins at `(row, column)` in the result.
 fn store(
     text: &mut Text,
     ints: &[Value],
@@ -155,8 +155,7 @@ fn store(
     }
 }
 
-/// Returns the start positions of one matrix product of a batch in the two operands and in the
-/// result.
+/// Returns where one matrix product of a batch starts in the two operands and in the result.
 fn bases(text: &mut Text, item: Value, axes: &[Value]) -> [Value; 3] {
     let mut bases = [text.long(0); 3];
     let mut rest = item;
@@ -176,8 +175,8 @@ impl Operand {
         let Slice { thread, depth, k } = *part;
         let (stride, size) = self.free;
         let nothing = text.literal(Type::Real(precision), 0.0);
-        // Neighbouring threads read neighbouring elements along the axis whose elements are
-        // contiguous in memory.
+        // Neighbouring threads read elements that are neighbours along the axis that is contiguous
+        // in memory.
         let (first, one) = (text.long(0), text.long(1));
         let deep = text.compare("eq", self.contracted, one);
         for pass in 0..TILE * DEPTH / THREADS {

@@ -1,5 +1,5 @@
-//! Chooses the use of each column of a table, such as output or input. Also finds the rows that
-//! have values in all used columns.
+//! Chooses how each column of a table is used, such as output or input. Also finds the rows with
+//! values in all columns that are used.
 
 use super::diagnostics;
 use super::facts::{ColumnFacts, shown, variance_ratio};
@@ -15,36 +15,35 @@ use bnnc_data::write::ResultColumn;
 use std::collections::HashSet;
 use std::path::Path;
 
-/// A column is left out if its values are missing in more than this fraction of the rows.
-/// Otherwise, the program would have to leave out all of these rows.
+/// A column is left out if its values are missing in more than this fraction of the rows. If the
+/// column were used, these rows would have to be left out.
 const MOST_MISSING: f64 = 0.3;
 
-/// If the table has fewer rows than this, all rows are training rows. A fifth of the rows would be
-/// too few test rows for a precise measurement of the predictions.
+/// If the table has fewer rows than this, all rows are training rows. A fifth of them would be too
+/// few test rows to measure the quality of predictions precisely.
 const FEW_ROWS: usize = 40;
 
-/// A random test set is chosen only if each group and class has at least this number of rows. With
-/// this number of rows, a random fifth of the rows almost never contains all rows of a group or
-/// class.
+/// A random test set is chosen only if each group and class has at least this number of rows. A
+/// random fifth of the rows then almost never contains all rows of a group or class.
 const LEAST_ROWS: usize = 5;
 
 /// The columns of a table.
 pub struct TableColumns<'t> {
     table: &'t Table,
     gaps: Gaps,
-    /// The use of each column, and the facts about its values. The entry of the output is not read.
+    /// How each column is used, and the facts about its values. The entry for the output is not read.
     uses: Vec<(ColumnUse, ColumnFacts)>,
     /// The index of the output.
     output: usize,
     choice: LikelihoodChoice,
     /// A remark on the choice of the output. `None` if the user chose the output.
     remark: Option<String>,
-    /// The rows with values in all columns that are used.
+    /// The rows that have values in all columns that are used.
     rows: Vec<usize>,
 }
 
 impl<'t> TableColumns<'t> {
-    /// Guesses the use of each column of a file. `wanted` is the output, if the user chose it.
+    /// Guesses how each column of a file is used. `wanted` is the output, if the user chose it.
     pub fn of(
         path: &Path,
         table: &'t Table,
@@ -77,8 +76,8 @@ impl<'t> TableColumns<'t> {
             return Err(diagnostics::too_few(path, columns.rows.len(), dropped));
         }
         if !columns.is_complete() {
-            // A column that the first pass left out stays left out. The complete rows were chosen
-            // without regard to the gaps of this column. It may therefore have gaps in these rows.
+            // A column that the first pass left out stays left out. Its gaps were ignored when the
+            // complete rows were chosen, so it may have gaps in these rows.
             let again = self::uses(table, &columns.gaps, Some(&columns.rows));
             let both = columns.uses.into_iter().zip(again);
             columns.uses = both
@@ -114,12 +113,12 @@ impl<'t> TableColumns<'t> {
     }
 
     /// Returns whether the file has a value in every cell. If a cell is empty, the program cannot
-    /// read the file. This holds even if the program does not use the column with this cell.
+    /// read the file, even if it does not use the column of this cell.
     pub fn is_complete(&self) -> bool {
         self.gaps.is_empty()
     }
 
-    /// Returns the number of rows that the program reads, and the number of rows of the file.
+    /// Returns the number of rows that the program reads, and the number of rows in the file.
     pub fn rows(&self) -> (usize, usize) {
         (self.rows.len(), self.table.rows)
     }
@@ -180,8 +179,8 @@ impl<'t> TableColumns<'t> {
                 name: names.claim(&array.name),
                 column: array.name.clone(),
             };
-            // A renamed column is standardised together with the other inputs. Its integers
-            // therefore cannot be positions of groups.
+            // A renamed column is standardised together with the other inputs, so its integers
+            // cannot be used as positions of groups.
             match *used == ColumnUse::Groups && (named.name == named.column || facts.texts.is_some()) {
                 true => groups.push(GroupColumn {
                     named,
@@ -296,8 +295,8 @@ impl<'t> TableColumns<'t> {
     }
 }
 
-/// Guesses the use of each column from its values in the rows `rows`. If `rows` is `None`, the
-/// function uses all rows where the column has a value.
+/// Guesses how each column is used from its values in `rows`. If `rows` is `None`, all rows in
+/// which the column has a value are examined.
 fn uses(table: &Table, gaps: &Gaps, rows: Option<&[usize]>) -> Vec<(ColumnUse, ColumnFacts)> {
     let of = |(place, array): (usize, &Array)| {
         let left_out = |why: &str| {
@@ -403,9 +402,9 @@ fn output(
     }
 }
 
-/// Returns whether the last column is probably the output that the user wants to predict. Missing
-/// values or the form of its numbers may nevertheless make it unusable. For such a last column, the
-/// command reports an error instead of choosing another column.
+/// Returns whether the last column is probably the output that the user wants to predict. It may
+/// still be unusable because of missing values or the form of its numbers. The command then reports
+/// an error and does not choose another column.
 fn is_probably_output(table: &Table, gaps: &Gaps, facts: &ColumnFacts) -> bool {
     let Some(last) = table.arrays.last().filter(|last| is_writable(&last.name)) else {
         return false;

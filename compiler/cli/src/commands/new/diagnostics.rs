@@ -6,7 +6,7 @@ use std::path::Path;
 /// Every code, sorted.
 pub static CODES: &[&Code] = &[&NO_TABLE, &NO_OUTPUT, &TOO_FEW, &EXISTS, &UNUSABLE];
 
-/// A file that does not contain a table, or a file whose path a program cannot contain.
+/// A file that does not contain a table, or whose path cannot be written in a program.
 static NO_TABLE: Code = Code {
     id: "E0660",
     title: "`bnnc new` cannot use the file",
@@ -63,7 +63,7 @@ pub fn no_table(path: &Path, ending: &str) -> Diagnostic {
         .help("name a CSV, Parquet or JSON file; for images and arrays, begin with a program of the book")
 }
 
-/// Reports a path that a program cannot contain.
+/// Reports a path that cannot be written in a program.
 pub fn unwritable_path(path: &Path) -> Diagnostic {
     let message = "the path has characters that cannot appear in a string of a program: double quotes, a line break, or bytes that are not UTF-8";
     Diagnostic::data(&NO_TABLE, path, 0, 0, message).help("rename the file or its folder")
@@ -120,8 +120,8 @@ pub fn exists(path: &Path) -> Diagnostic {
         .help("give the program another name with `bnnc new FILE PROGRAM.bnn`, or replace this file with `--overwrite`")
 }
 
-/// Reports that the table of complete rows would replace an unrelated file: a file that the earlier
-/// program does not read.
+/// Reports that the table of complete rows would replace a file that the earlier program does not
+/// read.
 pub fn table_exists(path: &Path, overwrite: bool) -> Diagnostic {
     let message = "the table of complete rows would replace this file";
     let found = Diagnostic::data(&EXISTS, path, 0, 0, message);

@@ -1,5 +1,5 @@
-//! Collects facts about the values of a column. `bnnc new` guesses the use of the column from these
-//! facts.
+//! Collects facts about the values of a column. From these facts, `bnnc new` guesses how the column
+//! is used.
 
 use bnnc_abi::data::LARGEST_INTEGER;
 use bnnc_base::number::rounded;
@@ -13,9 +13,9 @@ pub struct ColumnFacts {
     pub rows: usize,
     /// The number of different values.
     pub distinct: usize,
-    /// The number of rows with the rarest value.
+    /// The number of rows that have the rarest value.
     pub rarest: usize,
-    /// The number of rows with the most frequent value.
+    /// The number of rows that have the most frequent value.
     pub commonest: usize,
     /// The different texts in order of first appearance; `None` for a column of numbers.
     pub texts: Option<Vec<String>>,
@@ -23,7 +23,7 @@ pub struct ColumnFacts {
     numbers: Vec<f64>,
     /// True if all values are integers.
     pub whole: bool,
-    /// True if two different integers in the column have the same double-precision value.
+    /// True if the column contains two different integers that are equal in double precision.
     pub is_rounded: bool,
 }
 
@@ -32,8 +32,8 @@ impl ColumnFacts {
     pub fn of(values: &ArrayValues, rows: &[usize]) -> ColumnFacts {
         let mut counts: HashMap<u64, usize> = HashMap::new();
         let mut order: Vec<usize> = Vec::new();
-        // Integers are compared as integers. Beyond 2^53, different integers may have the same
-        // double-precision value.
+        // Integers are compared as integers, because different integers beyond 2^53 may be equal in
+        // double precision.
         let key = |row: usize| match values {
             ArrayValues::Int(values) => values[row] as u64,
             _ => values.real(row).to_bits(),
@@ -76,8 +76,8 @@ impl ColumnFacts {
         all.fold(ends, |(low, high), value| (low.min(*value), high.max(*value)))
     }
 
-    /// Returns the mean, the standard deviation and the skewness of the numbers after a function is
-    /// applied to them.
+    /// Applies a function to the numbers, and returns the mean, the variance and the skewness of
+    /// the results.
     pub fn moments(&self, of: impl Fn(f64) -> f64) -> ColumnMoments {
         let n = self.numbers.len() as f64;
         let mean = self.numbers.iter().map(|x| of(*x)).sum::<f64>() / n;
@@ -159,8 +159,8 @@ impl ColumnFacts {
             return 0;
         };
         let reach = 3.0 * (high - low);
-        // If half of the values are equal, the interquartile range may be zero. An interquartile
-        // range of zero does not measure the spread. Values then do not count as outliers.
+        // If half of the values are equal, the interquartile range may be zero. It then does not
+        // measure the spread, so no value is an outlier.
         if reach == 0.0 {
             return 0;
         }
@@ -187,8 +187,8 @@ impl ColumnFacts {
     }
 }
 
-/// Returns the F statistic of an analysis of variance for the numbers `values` in the rows `rows`:
-/// the ratio of the variance between groups to the variance within groups. The ratio is about 1 if
+/// Returns the F statistic of an analysis of variance for `values` in `rows`. It is the ratio of
+/// the variance between groups to the variance within groups. The ratio is about 1 if
 /// the groups do not differ. Returns `None` if no group has two rows, or if the values are texts.
 pub fn variance_ratio(groups: &ArrayValues, values: &ArrayValues, rows: &[usize]) -> Option<f64> {
     if values.is_text() {
@@ -211,7 +211,7 @@ pub fn variance_ratio(groups: &ArrayValues, values: &ArrayValues, rows: &[usize]
     Some(between / within).filter(|ratio| ratio.is_finite())
 }
 
-/// The moments of a function of a column's values.
+/// The moments of a column's values after a function was applied to them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ColumnMoments {
     /// The mean.
@@ -230,8 +230,8 @@ impl ColumnMoments {
     }
 }
 
-/// Shortens a text from the file to one line of at most 30 characters, for a comment in the
-/// program.
+/// Shortens a text from the file to one line of at most 30 characters. The line is used in a
+/// comment of the program.
 pub fn shown(text: &str) -> String {
     let line: String = text
         .chars()

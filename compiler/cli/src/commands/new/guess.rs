@@ -1,22 +1,22 @@
-//! Guesses the use of a column from its name and its values.
+//! Guesses how a column is used from its name and its values.
 
 use super::facts::{ColumnFacts, shown};
 
-/// The use of a column in the program.
+/// How the program uses a column.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ColumnUse {
-    /// An input with a coefficient.
+    /// The column is an input with a coefficient.
     Number,
-    /// An input with one effect for each of its values.
+    /// The column is an input with one effect for each of its values.
     Groups,
     /// The column is left out. The text is the reason.
     LeftOut(String),
 }
 
-/// Words that occur in the names of columns that number or name the rows.
+/// Words in a column's name that suggest that the column numbers or names the rows.
 const IDS: &[&str] = &["id", "ids", "index", "nr", "row", "rownames", "serial", "uuid"];
 
-/// Words that occur in the names of columns that measure time.
+/// Words in a column's name that suggest that the column measures time.
 const TIMES: &[&str] = &[
     "date",
     "datetime",
@@ -32,23 +32,23 @@ const TIMES: &[&str] = &[
     "year",
 ];
 
-/// Words that occur in the names of columns whose integers name groups.
+/// Words in a column's name that suggest that its integers name groups.
 const GROUPS: &[&str] = &[
     "category", "class", "cluster", "code", "county", "district", "group", "id", "label", "postcode",
     "region", "school", "shop", "site", "species", "state", "store", "subject", "team", "type", "ward",
     "zip",
 ];
 
-/// A column of integers counts as groups if it has at most this number of different values, and at
-/// least [`ROWS_OF_A_VALUE`] rows per value on average.
+/// A column of integers is taken as groups if it has at most this number of different values, and
+/// at least [`ROWS_OF_A_VALUE`] rows per value on average.
 const FEW_VALUES: usize = 5;
 const ROWS_OF_A_VALUE: usize = 20;
 
-/// A column counts as groups only if it has at least this number of rows per group on average.
+/// A column is taken as groups only if it has at least this number of rows per group on average.
 /// Otherwise, the model would have almost as many effects as rows.
 const ROWS_OF_A_GROUP: usize = 3;
 
-/// Guesses the use of a column. `place` is the position of the column in the file.
+/// Guesses how a column is used. `place` is the position of the column in the file.
 pub fn guess(name: &str, place: usize, facts: &ColumnFacts) -> ColumnUse {
     if !is_writable(name) {
         return left_out(
@@ -122,7 +122,7 @@ pub fn is_named_as_groups(name: &str) -> bool {
     has(name, GROUPS)
 }
 
-/// Returns whether a program can refer to a column with this name, in double quotes if necessary.
+/// Returns whether this name of a column can be written in a program, in double quotes if necessary.
 pub fn is_writable(name: &str) -> bool {
     !name.contains(['"', '\n', '\r'])
 }

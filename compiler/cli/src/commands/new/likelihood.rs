@@ -5,7 +5,7 @@ use super::guess::is_named_as_groups;
 use bnnc_base::number::rounded;
 use std::fmt;
 
-/// The distribution of the output, with the numbers that the program's priors need from the data.
+/// The distribution of the output, and the numbers from the data on which the program's priors depend.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum OutputLikelihood {
     /// Standardised reals.
@@ -14,7 +14,7 @@ pub enum OutputLikelihood {
     StudentT,
     /// Positive numbers. The fields are the mean and the standard deviation of their logarithm.
     LogNormal(f64, f64),
-    /// Positive numbers. Many of them are close to zero. The fields are the mean and the standard
+    /// Positive numbers, many of which are close to zero. The fields are the mean and the standard
     /// deviation of their logarithm.
     Gamma(f64, f64),
     /// The integers 0 and 1.
@@ -29,7 +29,7 @@ pub enum OutputLikelihood {
     /// Counts. The field is the logarithm of their mean.
     Poisson(f64),
     /// Counts with more variance than in a Poisson distribution. The fields are the logarithm of
-    /// their mean, and the logarithm of the dispersion that their mean and their variance imply.
+    /// their mean, and the logarithm of the dispersion that their mean and variance imply.
     NegativeBinomial(f64, f64),
 }
 
@@ -68,21 +68,21 @@ impl OutputLikelihood {
 /// A likelihood, and the reason for its choice in one or two sentences.
 pub type LikelihoodChoice = (OutputLikelihood, String);
 
-/// The largest number of different values of an output that counts as classes.
+/// The largest number of different values in an output that is taken as classes.
 const MOST_CLASSES: usize = 50;
 
-/// Integers from 0 upwards may be classes or counts. If the integers have more than `FEW_CLASSES`
-/// values, equal frequencies may be a sign of classes. This applies only if each value has at least
-/// `CLEAR_ROWS` rows. With fewer rows, counts could have such frequencies by chance.
+/// Integers from 0 upwards may be classes or counts. If there are more than `FEW_CLASSES` values,
+/// equal frequencies are a sign of classes, but only if each value has at least `CLEAR_ROWS` rows.
+/// With fewer rows, counts could have such frequencies by chance.
 const FEW_CLASSES: usize = 4;
 const CLEAR_ROWS: usize = 5;
 
-/// Positive integers count as counts of events only if their mean is at most this. If the mean is
-/// larger, the gaps between integers are negligible. The integers then count as reals.
+/// Positive integers are taken as counts of events only if their mean is at most this. With a
+/// larger mean, the gaps between integers are negligible, and the integers are taken as reals.
 const LARGEST_COUNT: f64 = 100.0;
 
-/// A bound on the ratio of variance to mean. The ratio is rarely below this bound for counts of
-/// events, but often for ratings and for bounded counts.
+/// A bound on the ratio of variance to mean. Counts of events are rarely below it; ratings and
+/// bounded counts often are.
 const LARGEST_RATING_RATIO: f64 = 0.8;
 
 /// The reason why a column cannot be an output.
@@ -90,11 +90,11 @@ const LARGEST_RATING_RATIO: f64 = 0.8;
 pub enum UnusableOutput {
     /// The column has the same value in every row.
     Constant,
-    /// The column contains different integers with the same double-precision value.
+    /// The column contains different integers that are equal in double precision.
     Rounded,
-    /// The column is text that looks like numbers.
+    /// The column contains texts that look like numbers.
     NumbersAsText,
-    /// The column is text. The fields are the number of different values and the number of rows.
+    /// The column contains texts. The fields are the number of different values and the number of rows.
     Texts(usize, usize),
 }
 
@@ -199,12 +199,13 @@ fn of_integers(name: &str, facts: &ColumnFacts) -> LikelihoodChoice {
     of_counts(facts, moments)
 }
 
-/// A comment mentions the zeros if their number exceeds its expectation by more than this number of
-/// standard deviations. With two, the comment is wrong for one table in forty.
+/// A comment mentions the zeros if their number is above its expectation by more than this number
+/// of standard deviations. With two standard deviations, the comment is wrong for one table in
+/// forty.
 const EXTRA_ZEROS: f64 = 2.0;
 
-/// Returns a remark if the number of zeros is too large for a distribution with this probability of
-/// zero.
+/// Returns a remark if there are too many zeros for a distribution in which zero has this
+/// probability.
 fn many_zeros(facts: &ColumnFacts, probability: f64) -> Option<String> {
     let (zeros, rows) = (facts.zeros(), facts.rows as f64);
     let expected = rows * probability;
@@ -254,7 +255,7 @@ fn of_counts(facts: &ColumnFacts, moments: ColumnMoments) -> LikelihoodChoice {
 fn of_reals(facts: &ColumnFacts) -> LikelihoodChoice {
     let (low, high) = facts.extent();
     let plain = facts.moments(|x| x);
-    // A logarithm removes skewness only if the values range over more than a factor of two.
+    // Taking logarithms removes skewness only if the largest value is more than twice the smallest.
     // Otherwise, the values are skewed above an offset, and their logarithms are skewed too.
     if low > 0.0 && high > 2.0 * low && plain.skewness > 1.0 {
         let log = facts.moments(f64::ln);
@@ -328,7 +329,7 @@ mod tests {
             of(ArrayValues::Int(vec![0, 1, 2, 0, 1, 2])),
             OutputLikelihood::Classes
         );
-        // Each integer from 0 to 4 stands in every fifth row.
+        // Each integer from 0 to 4 occurs in every fifth row.
         assert_eq!(
             of(ArrayValues::Int((0..60).map(|row| row % 5).collect())),
             OutputLikelihood::Classes

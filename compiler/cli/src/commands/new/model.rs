@@ -14,7 +14,7 @@ pub enum ModelPart {
     Network,
 }
 
-/// The text of a model, and the settings that the text requires elsewhere in the program.
+/// The text of a model, and the settings that it requires elsewhere in the program.
 pub struct ModelText {
     /// The text of the model.
     pub text: String,
@@ -22,28 +22,27 @@ pub struct ModelText {
     pub non_centered: Vec<String>,
     /// True if effects of groups have the non-centred parameterisation.
     pub has_weak_effects: bool,
-    /// The lines of a mean-field posterior for the model.
+    /// The lines that define a mean-field posterior for the model.
     pub posterior: Vec<String>,
 }
 
-/// If there are more inputs than this, the prior scale of the coefficients is a parameter.
+/// The number of inputs above which the prior scale of the coefficients is a parameter.
 const MANY_INPUTS: usize = 20;
-/// If there are more inputs than this, the coefficients form a vector even if the model has groups.
+/// The number of inputs above which the coefficients form a vector even if the model has groups.
 const MANY_NAMES: usize = 12;
-/// If a column has more groups than this, the prior scale of their effects is a parameter.
+/// The number of groups in a column above which the prior scale of their effects is a parameter.
 const FEW_GROUPS: usize = 5;
-/// If there are fewer rows per effect of a group than this, the effects have the non-centred
-/// parameterisation. With a centred parameterisation, the posterior would have a funnel.
+/// The number of rows per effect below which the effects have the non-centred parameterisation.
+/// With a centred one, the posterior would have a funnel.
 const ROWS_OF_AN_EFFECT: usize = 20;
-/// If the ratio of the variances between and within groups is below this, the effects have the
-/// non-centred parameterisation. This was measured with 8 groups of 40 or 100 rows. Without effects (a ratio near 1), the centred parameterisation
-/// had 62 to 93 divergences, and the non-centred parameterisation had 0. At a ratio of 90, the ESS was 1700 in the centred and 500 in the non-centred
-/// parameterisation.
+/// The effects have the non-centred parameterisation if the ratio of the variance between groups to the variance within groups is below this number.
+/// It was measured with 8 groups of 40 or 100 rows. Without effects (a ratio near 1), the centred parameterisation had 62 to 93 divergences, and the
+/// non-centred one had 0. At a ratio of 90, the ESS was 1700 with the centred parameterisation and 500 with the non-centred one.
 const WEAK_RATIO: f64 = 5.0;
 /// The number of hidden units of the network.
 const UNITS: usize = 20;
 
-/// The scale of the priors, and the location of the intercept's prior.
+/// The scale of all priors, and the location of the intercept's prior.
 struct Priors {
     intercept: String,
     width: String,
@@ -54,9 +53,9 @@ impl Priors {
     fn of(likelihood: OutputLikelihood) -> Priors {
         let number = |value: f64| rounded(value, 2);
         let normal = |location: f64, scale: f64| {
-            // The number of digits is large enough that rounding moves the location by less than a
-            // tenth of the scale. A larger move could centre the prior away from the data, and this
-            // prior would dominate the fit.
+            // There are enough digits that rounding moves the location by less than a tenth of the
+            // scale. After a larger move, the prior could be centred away from the data and
+            // dominate the fit.
             let digits = location.abs().log10().floor() - (scale / 10.0).log10().floor() + 1.0;
             let location = rounded(location, digits.max(2.0) as usize);
             format!("Normal({location}, {})", number(scale))
@@ -94,7 +93,7 @@ struct Writer<'p> {
     non_centered: Vec<String>,
     has_weak_effects: bool,
     posterior: Vec<String>,
-    /// For each column of groups, the name of its dimension.
+    /// The name of the dimension for each column of groups.
     dims: Vec<String>,
 }
 
@@ -149,7 +148,7 @@ impl Writer<'_> {
         self.plan.choice.0 == OutputLikelihood::Classes
     }
 
-    /// Writes a comment if the model is the linear model.
+    /// Writes a comment, but only in the linear model.
     fn remark(&mut self, text: &str) {
         if self.part == ModelPart::Linear {
             if !self.lines.is_empty() {
@@ -163,7 +162,7 @@ impl Writer<'_> {
         self.lines += &format!("  {text}\n");
     }
 
-    /// Writes a positive parameter. The posterior starts at `exp(start)`.
+    /// Writes a positive parameter. Its posterior starts at `exp(start)`.
     fn positive(&mut self, name: &str, prior: &str, start: i32) {
         self.line(&format!("{name}: positive ~ {prior}"));
         self.posterior
@@ -234,8 +233,8 @@ impl Writer<'_> {
         self.terms.push("alpha".to_owned());
     }
 
-    /// Returns the text of the vector of inputs with coefficients. In a model without other inputs,
-    /// the text is `x`. Otherwise, it is a list of names.
+    /// Returns the text of the vector of inputs with coefficients. If the model does not have other
+    /// inputs, it is `x`. Otherwise, it is a list of names.
     fn vector(&self) -> String {
         let names: Vec<&str> = self.plan.numbers.iter().map(|named| &*named.name).collect();
         match self.plan.has_vector() {
@@ -244,7 +243,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Returns the number of inputs with coefficients as the text of a dim.
+    /// Returns the number of inputs with coefficients, as the text of a dimension.
     fn size_of_vector(&self) -> String {
         match self.plan.has_vector() {
             true => "d".to_owned(),
@@ -281,8 +280,8 @@ impl Writer<'_> {
         if count > MANY_INPUTS {
             self.common_scale(count);
             "tau".clone_into(&mut width);
-            // In tables of 48 to 800 rows and 25 to 300 columns, the non-centred parameterisation always
-            // converged. The centred one had an R-hat of 1.2 with fewer rows than columns.
+            // For tables with 48 to 800 rows and 25 to 300 columns, the non-centred parameterisation
+            // always converged. With fewer rows than columns, the centred one had an R-hat of 1.2.
             self.non_centered.push("beta".to_owned());
         }
         if !plan.has_vector() && !self.has_classes() && count <= MANY_NAMES {
@@ -306,10 +305,10 @@ impl Writer<'_> {
         }
     }
 
-    /// Returns whether a fraction of explained variance determines the scales of the coefficients and
-    /// of the noise. With free scales, a model with more columns than rows could fit the rows exactly,
-    /// with a noise close to zero: with 300 columns and 48 rows, R-hat was 1.05 and the tail ESS 21.
-    /// With the fraction, R-hat was 1.008 and the tail ESS 348.
+    /// Returns whether the scales of the coefficients and of the noise are derived from the fraction
+    /// of explained variance. With free scales, a model with more columns than rows could fit the rows
+    /// exactly, with a noise close to zero: for 300 columns and 48 rows, R-hat was 1.05 and the tail
+    /// ESS was 21. With scales from the fraction, R-hat was 1.008 and the tail ESS was 348.
     fn explained(&self) -> bool {
         let has_variance = matches!(
             self.plan.choice.0,
@@ -318,7 +317,7 @@ impl Writer<'_> {
         has_variance && self.part == ModelPart::Linear && self.plan.numbers.len() > MANY_INPUTS
     }
 
-    /// Returns the text that stands before an expression and multiplies the expression by the standard deviation of the output.
+    /// Returns the text that, written before an expression, multiplies it by the standard deviation of the output.
     fn times_width(&self) -> String {
         match self.priors.width.as_str() {
             "1" => String::new(),
@@ -326,7 +325,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Writes the common scale `tau` of `count` coefficients. The sum of `count` terms with this scale has the scale that a single coefficient would
+    /// Writes the common scale `tau` of `count` coefficients. It is chosen so that the sum of `count` terms has the scale that a single term would
     /// have.
     fn common_scale(&mut self, count: usize) {
         let width: f64 = self.priors.width.parse().unwrap_or(1.0);
@@ -346,8 +345,8 @@ impl Writer<'_> {
 
     fn layers(&mut self) {
         let count = self.plan.numbers.len();
-        // The scale of the first weights decreases with the number of inputs. The sum over the
-        // inputs then keeps its size.
+        // The scale of the first weights decreases with the number of inputs, so that the sum over
+        // the inputs keeps its size.
         let first = rounded((2.0 / (count as f64).sqrt()).min(1.0), 2);
         let width: f64 = self.priors.width.parse().unwrap_or(1.0);
         let last = rounded(width / (UNITS as f64).sqrt(), 2);
@@ -396,8 +395,8 @@ impl Writer<'_> {
         self.terms.push(format!("{name}[{column}]"));
     }
 
-    /// Writes the standard deviation `sigma` of the noise. It has a separate prior, or it follows from the part of the variance that the model does
-    /// not explain.
+    /// Writes the standard deviation `sigma` of the noise. It has its own prior, or it is derived from the fraction of the variance that the model
+    /// does not explain.
     fn noise(&mut self, prior: &str) {
         match self.explained() {
             true => {
@@ -436,8 +435,8 @@ impl Writer<'_> {
             OutputLikelihood::Poisson(_) => "Poisson(log_rate = eta)",
             OutputLikelihood::NegativeBinomial(_, log_dispersion) => {
                 // The inputs explain a part of the variance, so the dispersion given the inputs is
-                // larger than the moments of the output imply. The scale 1.2 gives a probability of
-                // 5 % to dispersions that are more than ten times as small or as large.
+                // larger than the moments of the output imply. With the scale 1.2, the dispersion
+                // is more than ten times as small or as large with a probability of 5 %.
                 let prior = format!("LogNormal({}, 1.2)", rounded(*log_dispersion, 2));
                 self.positive("dispersion", &prior, log_dispersion.round() as i32);
                 "NegativeBinomial(log_mean = eta, dispersion = dispersion)"

@@ -1,4 +1,4 @@
-//! The names that the program uses for columns and files.
+//! The names that a generated program uses for columns and files.
 
 use bnnc_driver::program::is_keyword;
 use std::collections::HashSet;
@@ -32,15 +32,15 @@ pub struct ProgramNames {
 }
 
 impl ProgramNames {
-    /// Creates a set that contains the names that every generated program uses.
+    /// Creates a set with the names that every generated program uses.
     pub fn new() -> ProgramNames {
         ProgramNames {
             taken: OWN.iter().map(|name| (*name).to_owned()).collect(),
         }
     }
 
-    /// Returns a new name that is as similar to a text as the language allows, and adds this name
-    /// to the set.
+    /// Returns a new name that is as similar to a text as the language allows. The name is added to
+    /// the set.
     pub fn claim(&mut self, text: &str) -> String {
         let mut name = String::new();
         for letter in text.chars() {
@@ -52,8 +52,8 @@ impl ProgramNames {
         }
         let trimmed = name.trim_end_matches('_');
         let mut name = match trimmed.chars().next() {
-            // Names in the language consist of ASCII characters. A text without ASCII letters
-            // therefore does not have a similar name.
+            // Names in the language consist of ASCII characters. No name is similar to a text
+            // without ASCII letters.
             None => "column".to_owned(),
             Some(first) if first.is_ascii_digit() => format!("c_{trimmed}"),
             Some(_) => trimmed.to_owned(),
@@ -79,7 +79,7 @@ pub fn is_plain(text: &str) -> bool {
         && !is_keyword(text)
 }
 
-/// Returns the text that the options of a data item use for a column.
+/// Returns the text by which the options of a data item refer to a column.
 pub fn reference(column: &str) -> String {
     match is_plain(column) {
         true => column.to_owned(),

@@ -16,8 +16,8 @@ pub struct NamedColumn {
 }
 
 impl NamedColumn {
-    /// Returns whether the two names are equal. If the names are equal, the input or output is
-    /// bound to the column without an entry in the data item.
+    /// Returns whether the two names are equal. In this case, the input or output is bound to the
+    /// column without an entry in the data item.
     fn is_same(&self) -> bool {
         self.column == self.name
     }
@@ -73,12 +73,11 @@ pub struct ProgramPlan {
     pub remarks: Vec<String>,
 }
 
-/// The largest number of columns that the comment describes one by one. For further columns, it
-/// states only their number.
+/// The largest number of columns that the comment describes one by one. If there are more, it
+/// states how many are left.
 const MOST_DESCRIBED: usize = 40;
 
-/// If one step of the sampler reads more numbers than this, a comment warns that a run takes
-/// minutes.
+/// If a step of the sampler reads more numbers than this, a comment warns that a run takes minutes.
 const MANY_NUMBERS: usize = 300_000;
 
 impl ProgramPlan {
@@ -100,7 +99,8 @@ impl ProgramPlan {
     }
 
     fn head(&self) -> String {
-        // The comment contains only the file name. The path depends on the folder where `bnnc new` was run.
+        // The comment contains only the file name, because the path depends on the folder in which `bnnc new`
+        // was run.
         let program = self.paths.program.rsplit('/').next().unwrap_or_default();
         let mut text = comment(&format!(
             "A first model of `{}`, written by `bnnc new`. Everything in it is a guess that you can change. Run it:",
@@ -228,7 +228,7 @@ impl ProgramPlan {
         format!("{text}infer fit = nuts(Linear, {}){options}\n", self.item)
     }
 
-    /// Returns the model of the network as comments.
+    /// Returns the model of the network as a comment.
     fn network(&self) -> String {
         let network = model::of(self, ModelPart::Network);
         let mut code = format!("{}\nposterior MeanField of Network {{\n", network.text);
@@ -256,7 +256,7 @@ impl ProgramPlan {
     }
 }
 
-/// Returns a text as comment lines of at most 100 characters.
+/// Returns a text as a comment with lines of at most 100 characters.
 pub fn comment(text: &str) -> String {
     let mut lines = String::new();
     let mut line = String::from("//");

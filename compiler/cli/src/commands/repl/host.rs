@@ -1,4 +1,4 @@
-//! Runs inference blocks and predicts for a REPL session, by the same steps as `bnnc run` and
+//! Runs inference blocks and predicts for a REPL session, with the same steps as `bnnc run` and
 //! `bnnc predict`.
 
 use super::pictures;
@@ -32,7 +32,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// The largest number of elements of a parameter that have names. Later elements do not have names.
+/// The number of elements of a parameter that have names. Later elements do not have names.
 const NAMED: usize = 1000;
 
 /// Runs inference blocks in this process.
@@ -71,8 +71,8 @@ impl Runs {
             ..bnnc_run::RunOptions::new(threads(None))
         };
         let mut found = bnnc_run::run(&compiled.manifest, &how)?;
-        // The session shows comparisons with their warnings, because the inference blocks of a
-        // comparison may be from several runs.
+        // The session itself shows comparisons and their warnings, because a comparison may contain
+        // inference blocks from several runs.
         let compared = bnnc_run::comparisons(&compiled.manifest, &found);
         let is_of_run = |warning: &Diagnostic| !compared.iter().any(|one| one.warnings.contains(warning));
         found.warnings.retain(is_of_run);
@@ -165,8 +165,8 @@ impl RunHost for Runs {
     }
 }
 
-/// Returns the part of a text that all outputs of the same kind have in common, such as the header
-/// of a table or the start of a plot.
+/// Returns the part of an output that all outputs of its kind have in common, such as the header of
+/// a table or the start of a plot.
 fn beginning(text: &str) -> &str {
     let line = text.split_inclusive('\n').next().unwrap_or(text);
     match line.starts_with("<svg") {
@@ -176,7 +176,7 @@ fn beginning(text: &str) -> &str {
 }
 
 /// Returns the diagnostics of a computation that stopped. The list is empty after an interruption.
-/// A bug of bnnc does not have a diagnostic code, so this function shows it at once.
+/// A bug in bnnc does not have a diagnostic code, so this function shows it at once.
 fn diagnostics(stop: Stop) -> Vec<Diagnostic> {
     match stop {
         Stop::Diagnostics(found) => found,
@@ -191,8 +191,8 @@ fn diagnostics(stop: Stop) -> Vec<Diagnostic> {
     }
 }
 
-/// Returns the diagnostics of a command that stopped. After an interruption, the diagnostic has the
-/// text `interrupted`.
+/// Returns the diagnostics of a command that stopped. After an interruption, this is a diagnostic
+/// with the text `interrupted`.
 fn stopped(stop: Stop, interrupted: &str) -> Vec<Diagnostic> {
     match stop {
         Stop::Interrupted => vec![Diagnostic::usage(&BAD_COMMAND, interrupted)],
@@ -215,8 +215,8 @@ struct FinishedRun {
     interrupt: Rc<SessionInterrupt>,
 }
 
-/// The posterior of one inference block of a run. If the data have several splits, the posterior is
-/// from the last split.
+/// The posterior of one inference block of a run. If the data have several splits, it is the
+/// posterior for the last split.
 struct RunFit {
     run: Rc<FinishedRun>,
     infer: usize,
@@ -225,8 +225,8 @@ struct RunFit {
 }
 
 impl RunFit {
-    /// Returns the posterior of an inference block's outcome, or `None` if the outcome does not
-    /// contain a split.
+    /// Returns the posterior in the outcome of an inference block, or `None` if the outcome does
+    /// not contain a split.
     fn of_outcome(run: &Rc<FinishedRun>, outcome: usize) -> Option<Rc<dyn FittedPosterior>> {
         let found = &run.result.outcomes[outcome];
         found.splits.last()?;

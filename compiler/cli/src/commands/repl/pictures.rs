@@ -1,5 +1,5 @@
-//! Draws the pictures of `:plot` by the same code as the plots of the report. A picture is text for
-//! the terminal, or SVG.
+//! Draws the pictures of `:plot` with the code that draws the plots in the report. A picture is
+//! text for the terminal, or SVG.
 
 use bnnc_repl::{IntervalSummary, Picture, PictureContent, PictureMarks};
 use bnnc_report::chains::{CHAINS, outline};
@@ -16,8 +16,8 @@ const WIDEST: usize = 100;
 /// The largest number of elements of an array that are drawn. Later elements are left out.
 const ELEMENTS: usize = 40;
 
-/// For each density of a picture: the character that draws the density in the terminal, and its
-/// style class in SVG.
+/// For each density in a picture, the character that represents it in the terminal, and its style
+/// class in SVG.
 const DENSITIES: [(char, &str); 4] = [('*', "ranks0"), ('o', "ranks1"), ('x', "ranks2"), ('+', "ranks3")];
 
 /// A density as a function of the horizontal axis.
@@ -28,7 +28,7 @@ enum Density<'a> {
 }
 
 impl<'a> Density<'a> {
-    /// Returns the density that the marks represent, or `None` if the density cannot be drawn.
+    /// Returns the density that the marks represent, or `None` if it cannot be drawn.
     fn new(marks: &'a PictureMarks) -> Option<Density<'a>> {
         match marks {
             PictureMarks::Draws(draws) => {
@@ -44,7 +44,7 @@ impl<'a> Density<'a> {
         }
     }
 
-    /// Returns the ends of the range of values that the density is drawn over.
+    /// Returns the ends of the range over which the density is drawn.
     fn ends(&self) -> (f64, f64) {
         match self {
             Density::Histogram(histogram) => (histogram.low, histogram.high()),
@@ -101,8 +101,8 @@ impl<'a> Density<'a> {
     }
 }
 
-/// Returns a range of draws that leaves out the extremes of heavy tails. The range is the central
-/// 99 % of the draws, extended on both sides by half of the width of this interval.
+/// Returns a range of values that leaves out the extremes of heavy tails. It is the interval of the
+/// central 99 % of the draws, extended at both ends by half of its width.
 fn bulk(draws: &[f64]) -> Option<(f64, f64)> {
     let mut sorted = draws.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);
@@ -162,8 +162,8 @@ pub fn characters(picture: &Picture, width: usize) -> String {
             let mut plot = CharacterPlot::new(&picture.title, width, x, y);
             for (number, chain) in chains.iter().enumerate() {
                 let mark = char::from_digit(((number + 1) % 10) as u32, 10).unwrap_or('*');
-                // Every draw has its own mark. An outline would leave the middle of a long trace
-                // empty.
+                // Every draw has its own mark, because an outline would leave the middle of a long
+                // trace empty.
                 for (at, value) in chain.iter().enumerate() {
                     plot.point(mark, (at as f64, *value));
                 }
@@ -241,7 +241,7 @@ fn axes(picture: &Picture, densities: &[(&str, Density<'_>)]) -> (PlotAxis, Plot
     )
 }
 
-/// Returns the elements that are drawn, and a title that states which elements are not drawn.
+/// Returns the elements that are drawn, and a title that states which of them are left out.
 fn elements<'a>(
     picture: &Picture,
     rows: &'a [(String, IntervalSummary)],

@@ -72,7 +72,7 @@ pub fn read(session: &mut Session) -> u8 {
         };
         for whole in entries(&mut entry, &line) {
             if !whole.trim().is_empty() {
-                // Errors are ignored. If the history is full, it drops its oldest entry.
+                // Errors are ignored. A full history drops its oldest entry.
                 let _ = editor.add_history_entry(whole.trim_end());
                 if let Some(file) = &history {
                     save(&mut editor, file);
@@ -86,8 +86,8 @@ pub fn read(session: &mut Session) -> u8 {
     OK
 }
 
-/// Adds typed or pasted text to a pending entry. Returns the complete entries. If the last entry is
-/// incomplete, it stays pending.
+/// Adds typed or pasted text to a pending entry, and returns the entries that are complete. An
+/// incomplete last entry remains pending.
 fn entries(pending: &mut PendingEntry, typed: &str) -> Vec<String> {
     let mut complete = Vec::new();
     for line in typed.split('\n') {
@@ -98,8 +98,8 @@ fn entries(pending: &mut PendingEntry, typed: &str) -> Vec<String> {
     complete
 }
 
-/// Saves the history to its file. The history is saved after each entry. A killed process then does
-/// not lose it. A failure is not reported, because it does not affect the session.
+/// Saves the history to its file. This happens after each entry, so that a killed process does not
+/// lose it. A failure is not reported, because it does not affect the session.
 fn save(editor: &mut Editor<Words, DefaultHistory>, file: &Path) {
     let folder = file.parent().unwrap_or(Path::new("."));
     if std::fs::create_dir_all(folder).is_ok() {

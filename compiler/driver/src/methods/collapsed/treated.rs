@@ -1,5 +1,5 @@
-//! Writes the sentence of the report about sites that may be collapsed. The sentence names the
-//! integrated weights, the box, and the accuracy.
+//! Writes the report's sentence about sites that may be collapsed. It describes the integrated
+//! weights, the box, and the accuracy.
 
 use bnnc_abi::collapsed::{
     BoxExtent, CollapsedSettings, LikelihoodNoise, LocationForm, MOST_CUT, MOST_SIMPLICES, Sigmoid,
@@ -79,8 +79,8 @@ fn how(found: &Collapse, options: &CollapsedSettings) -> &'static str {
     }
 }
 
-/// Describes how the location depends on the weights, and where the integral is exact because of
-/// this dependence.
+/// Describes how the location depends on the weights, and for which weights the integral is
+/// therefore exact.
 fn form(found: &Collapse, options: &CollapsedSettings) -> String {
     let (kinks, direct) = match &found.form {
         LocationForm::Affine => {
@@ -123,10 +123,10 @@ fn form(found: &Collapse, options: &CollapsedSettings) -> String {
     format!("the location is affine in the weights between {kinks} kinks; {closed}; {cut}")
 }
 
-/// Kinks cut a box of `weights` dimensions into pieces. Returns an upper bound of the number of
-/// pieces. The bound is the number of regions that hyperplanes can form (Zaslavsky 1975). It is
-/// doubled for each kink that depends on other kinks. Returns `None` if the bound is 1e100 or more,
-/// because such a number would not help the reader.
+/// Returns an upper bound of the number of pieces into which kinks cut a box of `weights`
+/// dimensions. For kinks that do not depend on others, it is the largest number of regions between
+/// hyperplanes (Zaslavsky 1975). Each other kink doubles it. Returns `None` if the bound is 1e100
+/// or more, because such a number would not help the reader.
 fn bound((kinks, direct): (usize, usize), weights: usize) -> Option<String> {
     let mut choices = 1.0;
     let mut pieces = 1.0;
@@ -155,7 +155,7 @@ mod tests {
         assert_eq!(bound((3, 3), 2), "7");
         assert_eq!(bound((3, 3), 5), "8");
         assert_eq!(bound((4, 4), 1), "5");
-        // One kink is independent of the other kinks, and two kinks depend on it.
+        // One kink does not depend on other kinks, and two kinks depend on it.
         assert_eq!(bound((3, 1), 2), "8");
         assert_eq!(bound((4000, 2000), 2), "");
         assert_eq!(

@@ -29,7 +29,7 @@ pub fn no_iterates(infer: &InferItem, from: &str) -> Diagnostic {
 }
 
 /// Reports an earlier inference that uses the non-centred parameterisation of a site. The state of
-/// the site then contains noise, so its iterates are not values of the site.
+/// this site holds noise, so the iterates are not values of the site.
 pub fn iterates_of_noise(infer: &InferItem, from: &str, state: &str) -> Diagnostic {
     let site = state.strip_suffix("/loc").unwrap_or(state);
     let text = format!(
@@ -50,8 +50,8 @@ pub fn other_iterates(infer: &InferItem, from: &str, state: &str) -> Diagnostic 
         .help("use iterates of the same model on data with the same columns")
 }
 
-/// Reports iterates of an inference whose data have too few splits. The pair contains the existing
-/// and the needed number of splits.
+/// Reports iterates from an inference whose data have too few splits. The pair holds the number of
+/// splits that exist and the number that is needed.
 pub fn fewer_splits(infer: &InferItem, from: &str, (has, needs): (usize, usize)) -> Diagnostic {
     let text = format!(
         "`{}` runs on {needs} splits and uses the iterates of `{from}`, but the data of `{from}` have {has}",

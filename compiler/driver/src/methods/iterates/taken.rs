@@ -47,7 +47,7 @@ pub fn wrong_iterates(
     infers.iter().filter_map(wrong).collect()
 }
 
-/// Returns the states of an inference that contain the non-centred form of a site instead of its value.
+/// Returns those states of an inference that hold the noise of a non-centred site and not its value.
 fn noise(infer: &InferenceBlock) -> impl Iterator<Item = String> {
     let noncentred = infer.work.part().noncentred();
     noncentred.iter().map(|site| infer.reports[*site].location())

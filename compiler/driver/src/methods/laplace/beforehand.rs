@@ -1,4 +1,4 @@
-//! Finds errors of a Laplace approximation before any training run starts.
+//! Finds errors in a Laplace approximation before any training run starts.
 
 use crate::compilation::Compilation;
 use crate::diagnostics::{self, NoMaximum, NoRanking};
@@ -12,7 +12,7 @@ use bnnc_base::shape::Sizes;
 use bnnc_hir::tree::InferItem;
 use bnnc_rewrite::methods::laplace::Approximation;
 
-/// The options of the search for a maximum, except the options that set the length of the search.
+/// The options of the search for a maximum, except those that set its length.
 const OF_SEARCH: [OptionName; 7] = [
     Training::batch(),
     Training::optimiser(),
@@ -45,9 +45,8 @@ impl Compilation<'_> {
         Ok(())
     }
 
-    /// Rejects a subnetwork that is larger than the number of weights of the model. Also rejects a
-    /// subnetwork that is larger than `curved`, the number of weights that affect an output whose
-    /// log-likelihood has curvature.
+    /// Rejects a subnetwork that is larger than the number of weights in the model, or larger than
+    /// `curved`, the number of weights that affect an output with a curved log-likelihood.
     pub(super) fn choosable(
         &self,
         options: &GaussianOptions,
@@ -68,8 +67,8 @@ impl Compilation<'_> {
         Err(diagnostics::no_subnetwork(self.item, why).into())
     }
 
-    /// Rejects options that the model does not allow: tuning of the prior during the search, or a
-    /// factor on the prior.
+    /// Rejects two options if the model does not allow them: tuning the prior during the search,
+    /// and a factor on the prior.
     pub(super) fn tunable(
         &self,
         options: &GaussianOptions,
@@ -126,8 +125,8 @@ impl Compilation<'_> {
     }
 }
 
-/// Reports an earlier inference that lacks something: a start for every weight, or the variances
-/// for the ranking of weights.
+/// Reports an earlier inference that lacks something: a start for every weight, or the variances by
+/// which weights are ranked.
 pub fn lacking(program: &CheckedProgram, infers: &[InferenceBlock]) -> Vec<Diagnostic> {
     let of_one = |infer: &InferenceBlock| {
         let laplace = infer.laplace()?;
@@ -137,7 +136,7 @@ pub fn lacking(program: &CheckedProgram, infers: &[InferenceBlock]) -> Vec<Diagn
     infers.iter().filter_map(of_one).collect()
 }
 
-/// Reports a start that is used as the maximum but does not contain every site.
+/// Reports a start that is to be used as the maximum but does not contain every site.
 fn no_maximum(
     (item, infer): (&InferItem, &InferenceBlock),
     laplace: &Laplace,
@@ -165,8 +164,8 @@ fn no_maximum(
     Some(diagnostics::no_maximum(item, &site.site, why))
 }
 
-/// Reports a subnetwork whose ranking comes from an inference without variances, or from an
-/// inference without one of the sites.
+/// Reports a subnetwork whose weights are ranked by an inference that does not have variances, or
+/// does not have one of the sites.
 fn no_ranking(item: &InferItem, laplace: &Laplace, infers: &[InferenceBlock]) -> Option<Diagnostic> {
     let name = laplace.options.over.ranked_by()?;
     let by = infers.iter().find(|other| other.name == name)?;
@@ -181,8 +180,8 @@ fn no_ranking(item: &InferItem, laplace: &Laplace, infers: &[InferenceBlock]) ->
     Some(diagnostics::no_subnetwork(item, why))
 }
 
-/// Returns whether the site and the weights have the same name and, if the weights are real numbers
-/// without constraints, the same size.
+/// Returns whether the site and the weights have the same name. If the weights are unconstrained
+/// reals, their sizes must be equal too.
 fn is_of(site: &SiteReport, weights: &Weights) -> bool {
     let elements = site.shape.count(&Sizes::default());
     site.name == weights.site && (!weights.real || elements == weights.elements)

@@ -27,9 +27,9 @@
 //!
 //! Chains therefore run in lockstep in two cases. In the first case, kernel launches take longer
 //! than the arithmetic (up to [`FEW`] operations). In the second case, the lockstep program
-//! contains matrix products and the program for one chain does not. Chains run separately if most
-//! of the time is spent on elementwise functions of rows, on a recurrence, or on matrix products
-//! that exist even for one chain. Sums of products are rounded differently in lockstep. Results
+//! contains matrix products and the program for one chain does not. Chains run separately if most of the
+//! time is spent on elementwise functions of rows, on a recurrence, or on products that are matrix
+//! products even for one chain. Sums of products are rounded differently in lockstep. Results
 //! must not depend on the number of threads. Lockstep and the number of lanes are therefore chosen
 //! only from the program, the data and the number of chains. A thread that has fewer chains than
 //! lanes still computes the unused lanes. If every chain has its own thread, a gradient in lockstep
@@ -47,11 +47,11 @@ use bnnc_loops::backend::Backend;
 use bnnc_loops::ir::LoopProgram;
 use bnnc_rewrite::methods::sample::SamplingPrograms;
 
-/// Up to this number of operations per gradient, the kernel launches take longer than the arithmetic.
+/// The number of operations per gradient up to which the kernel launches take longer than the arithmetic.
 const FEW: u64 = 5_000;
 
-/// Returns the number of lanes: the number of chains that one lockstep program serves, if lockstep
-/// saves time. `chains` is the number of chains of the inference.
+/// Returns the number of lanes: how many chains one lockstep program serves, if lockstep saves
+/// time. `chains` is the number of chains of the inference.
 fn places(chains: usize) -> usize {
     match chains {
         ..4 => 1,
@@ -61,9 +61,9 @@ fn places(chains: usize) -> usize {
 }
 
 impl Compilation<'_> {
-    /// Returns the program of the log density, and the number of chains that one run of the program
-    /// serves (see Note \[Chains in lockstep\]). `alone` is the program for one chain. The program
-    /// for one chain takes `operations` floating-point operations per gradient.
+    /// Returns the program of the log density, and the number of chains for which one call computes
+    /// it (see Note \[Chains in lockstep\]). `alone` is the program for one chain, which needs
+    /// `operations` floating-point operations per gradient.
     pub(crate) fn lockstep(
         &mut self,
         sampled: &SamplingPrograms,
@@ -106,7 +106,7 @@ impl Compilation<'_> {
     }
 }
 
-/// Returns the number of matrix products in a plan. The products in the body of a loop count once.
+/// Returns the number of matrix products in a plan. A product in the body of a loop is counted once.
 fn products(plan: &Plan) -> usize {
     fn of(steps: &[PlanStep]) -> usize {
         let one = |step: &PlanStep| match step {

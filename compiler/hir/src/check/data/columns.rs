@@ -5,7 +5,7 @@ use crate::diagnostics::infer as report;
 use bnnc_abi::data::ColumnExpr;
 use bnnc_grammar::ast::{self, BinaryOp, UnaryOp};
 
-/// The functions of one column.
+/// The functions that can be applied to one column.
 pub const FUNCTIONS: &[&str] = &["log", "exp", "sqrt", "abs", "zscore"];
 
 /// Reads an entry of `inputs = [..]`. The entry is a column or `name = column`.

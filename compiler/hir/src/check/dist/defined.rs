@@ -18,7 +18,7 @@ bnnc_base::named! {
     }
 }
 
-/// The subject of one definition in a distribution.
+/// The thing that one definition in a distribution defines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Defined {
     Part(DistributionPart),
@@ -27,7 +27,7 @@ pub(super) enum Defined {
 }
 
 impl Defined {
-    /// Returns the subjects of all possible definitions.
+    /// Returns everything that a definition can define.
     pub(super) fn all() -> impl Iterator<Item = Defined> {
         let parts = DistributionPart::all().map(Defined::Part);
         let ends = EndProperty::ALL.into_iter().map(Defined::End);

@@ -1,4 +1,4 @@
-//! The properties that a distribution declares about the ends of its support: `lowest`, `highest`, `tails`, `low_tail`, `high_tail`.
+//! The properties of the ends of its support that a distribution can declare: `lowest`, `highest`, `tails`, `low_tail`, `high_tail`.
 
 use crate::check::body::{BodyKind, Checker};
 use crate::check::expr::Want;

@@ -64,7 +64,7 @@ fn ordered<'a>(
     })
 }
 
-/// Reads an argument of a schedule. `expected` describes a schedule whose argument is of this kind.
+/// Reads an argument of a schedule. `expected` describes a schedule that has an argument of this kind.
 fn argument(
     session: &mut CheckSession<'_>,
     (option, expected): (&str, &str),

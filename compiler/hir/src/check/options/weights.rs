@@ -51,8 +51,8 @@ fn subnetwork(
     };
     let expected = "a whole number of weights, or a fraction of them below 1";
     let size = number(session, def.name, expected, &size_written.value)?;
-    // A user who writes fractions may write 1.0 to select all weights. The size 1, however, selects
-    // one weight.
+    // A user who writes fractions may use 1.0 to select all weights, but the size 1 selects one
+    // weight.
     let is_fraction = matches!(
         &*size_written.value.without_parentheses().kind,
         ast::ExprKind::Real(..)

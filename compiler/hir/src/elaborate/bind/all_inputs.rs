@@ -8,8 +8,8 @@ use bnnc_abi::data::with_rank;
 use bnnc_abi::manifest::DataSource;
 
 impl Binder<'_> {
-    /// Binds all inputs of the data: as a vector or as an array with the axes of the file. If the file has columns or flat rows, the
-    /// array gets them in row-major order.
+    /// Binds all inputs of the data, either as a vector or as an array with the axes of the file. Columns and flat rows fill an
+    /// array in row-major order.
     pub(super) fn all_inputs(&mut self, binding: &ParamBinding) {
         let entries = &self.schema.entries;
         if let Some(aside) = entries.iter().find(|entry| entry.elements == 0) {
@@ -34,8 +34,8 @@ impl Binder<'_> {
         self.port(binding, DataSource::Inputs);
     }
 
-    /// Returns the sizes that the data give to the axes of an array of all inputs. Returns `None` if the inputs do not fit into
-    /// the array.
+    /// Returns the sizes that the axes of an array of all inputs have for these data. Returns `None` if the inputs do not fit
+    /// into the array.
     fn sizes(&self, dims: &[DimExpr]) -> Option<Vec<usize>> {
         let inputs = self.schema.inputs;
         let known: Vec<Option<usize>> = dims.iter().map(|dim| self.evaluate(dim)).collect();

@@ -7,15 +7,15 @@ use crate::types::{Elem, Ty};
 use bnnc_abi::data::{Field, Schema, with_rank};
 use bnnc_base::diagnostic::Diagnostic;
 
-/// Returns the axes of one row of a field that is bound to an output with `rank` axes. Leading axes of size 1 that the output does not declare are
-/// left out, because many tools write a column of targets as an array of shape `(rows, 1)`.
+/// Returns the axes of one row of a field that is bound to an output with `rank` axes. Leading axes of size 1 are left out if the output does not
+/// declare them, because many tools write a column of targets as an array of shape `(rows, 1)`.
 pub(super) fn of_output(axes: &[usize], rank: usize) -> Vec<usize> {
     with_rank(axes, rank)
         .filter(|kept| kept.len() < axes.len())
         .unwrap_or_else(|| axes.to_vec())
 }
 
-/// Returns the error for a parameter whose declared number of axes differs from the number of axes in a row of its field.
+/// Returns the error for a parameter that does not have as many axes in its declaration as in a row of its field.
 pub(super) fn misfit(
     model: &ModelItem,
     binding: &ParamBinding,

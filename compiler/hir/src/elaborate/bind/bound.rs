@@ -5,7 +5,7 @@ use bnnc_base::diagnostic::Diagnostic;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-/// The data that the inputs and outputs of a model are bound to.
+/// The data to which the inputs and outputs of a model are bound.
 #[derive(Clone, Debug, Default)]
 pub struct DataBindings {
     /// The sizes of dim names.
@@ -14,14 +14,14 @@ pub struct DataBindings {
     pub ports: Vec<PortBinding>,
     /// The outputs, in order.
     pub outputs: Vec<Output>,
-    /// The positions of the bound entries of `inputs = [..]`.
+    /// The positions of those entries of `inputs = [..]` that are bound.
     pub used: HashSet<usize>,
     /// Warnings about columns.
     pub warnings: Vec<Diagnostic>,
 }
 
 impl DataBindings {
-    /// Returns the name of the column that an output is bound to.
+    /// Returns the name of the column to which an output is bound.
     pub fn column(&self, output: &Output) -> Option<&str> {
         let port = self.ports.iter().find(|port| port.port == output.name)?;
         match &port.from {

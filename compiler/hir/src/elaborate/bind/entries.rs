@@ -6,7 +6,7 @@ use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::source::Span;
 
 /// Finds the entry that computes an input. An entry with the input's name takes precedence.
-/// Otherwise, the result is the only entry that is computed from the column with the input's name.
+/// Otherwise, returns the only entry that is computed from the column with the input's name.
 ///
 /// # Errors
 /// Fails if several entries are computed from the column.

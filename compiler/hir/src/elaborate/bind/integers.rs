@@ -1,5 +1,5 @@
 //! Warns about positions of an axis that no row selects. Only axes that are indexed by integer
-//! columns are examined. Columns of the type `index` have another check.
+//! columns are examined. There is another check for columns of the type `index`.
 
 use super::DataBindings;
 use crate::constant::evaluate;
@@ -13,10 +13,10 @@ use bnnc_abi::manifest::DataSource;
 use bnnc_base::diagnostic::Diagnostic;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// Returns warnings about positions that no row selects, at most one for each axis. The examined
-/// axes belong to the parameters and layers that integer columns index. The warning names a
-/// position that no row selects, although a row selects a larger position. An axis is skipped if
-/// something other than a column also indexes it.
+/// Returns warnings about positions that no row selects, at most one for each axis. The axes
+/// examined are those of parameters and layers that integer columns index. The warning names a
+/// position that no row selects although a row selects a larger one. An axis is skipped if anything
+/// but a column also indexes it.
 pub fn unused(module: &Module, model: &ModelItem, bound: &DataBindings, schema: &Schema) -> Vec<Diagnostic> {
     let dims = model
         .locals
@@ -45,7 +45,7 @@ struct Axis<'a> {
     size: i64,
     /// The inputs that select from the axis, each with its column.
     columns: Vec<(LocalId, &'a Field)>,
-    /// The number of index expressions that let columns select from the axis.
+    /// The number of index expressions in which a column selects from the axis.
     count: usize,
 }
 
@@ -134,8 +134,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Returns the integer input that an index reads, with the column of the input. The index is
-    /// the input itself or an element of the input.
+    /// If an index is an integer input, or an element of one, returns this input and its column.
     fn column(&self, position: &TypedExpr) -> Option<(LocalId, &'a Field)> {
         let is_integer = matches!(&position.ty, Ty::Tensor(Elem::Int | Elem::Count, dims) if dims.is_empty());
         let local = match &position.kind {
@@ -171,7 +170,7 @@ impl<'a> Search<'a> {
             .iter()
             .flat_map(|(_, field)| field.integers())
             .collect();
-        // Other code reports positions outside the axis as errors.
+        // Positions outside the axis are reported elsewhere, as errors.
         let is_inside = used.first()? >= &0 && used.last()? < &axis.size;
         let mut pairs = (0_i64..).zip(&used).filter(|_| is_inside);
         let (position, _) = pairs.find(|(position, found)| position != *found)?;

@@ -13,7 +13,7 @@ use std::sync::Arc;
 pub struct Selector<'a> {
     /// The index of the column's port.
     pub port: usize,
-    /// The name of the input or output that the column is bound to.
+    /// The name of the input or output to which the column is bound.
     pub input: Arc<str>,
     /// The declared size.
     pub size: DimExpr,
@@ -23,11 +23,11 @@ pub struct Selector<'a> {
     pub span: Span,
     /// True if the column is an output. Its integers are then classes.
     pub is_class: bool,
-    /// True if something other than the columns determines the size.
+    /// True if anything but the columns determines the size.
     pub is_fixed: bool,
 }
 
-/// An axis with positions that columns select.
+/// An axis whose positions are selected by columns.
 pub struct Joined {
     /// The size of the axis.
     pub size: usize,
@@ -36,12 +36,12 @@ pub struct Joined {
 }
 
 /// Joins the levels of all columns that select along one axis. `span` is the position of the input
-/// that names the axis. Text levels are in the order of their first appearance, and integer levels
-/// are in ascending order.
+/// in whose type the axis is named. Text levels are in the order of their first appearance, and
+/// integer levels are in ascending order.
 ///
 /// # Errors
 /// Fails in three cases: some columns contain text and others integers, a column contains reals, or
-/// the text levels of an output differ from the levels of the other columns.
+/// an output has text levels that differ from those of the other columns.
 pub fn joined(group: &[&Selector<'_>], span: Span, schema: &Schema) -> Result<Joined, Box<Diagnostic>> {
     let wrong = |text: String| Box::new(diagnostics::wrong(span, text, schema));
     let texts: Vec<&[String]> = group
@@ -81,8 +81,8 @@ pub fn joined(group: &[&Selector<'_>], span: Span, schema: &Schema) -> Result<Jo
     }
 }
 
-/// Joins text levels. The error is the name of a class output whose levels differ from the levels
-/// of another column.
+/// Joins text levels. The error is the name of an output with classes whose levels differ from
+/// those of another column.
 fn of_texts<'a>(group: &[&Selector<'a>], texts: &[&[String]]) -> Result<Joined, &'a str> {
     let alike = texts.windows(2).all(|pair| pair[0] == pair[1]);
     if alike {
@@ -105,9 +105,9 @@ fn of_texts<'a>(group: &[&Selector<'a>], texts: &[&[String]]) -> Result<Joined, 
     })
 }
 
-/// Assigns codes to integers. The integers of a class output are positions, because a program may
-/// compute with them. All other integers are labels, even if they are exactly the integers
-/// `0..=max`. Each label that occurs gets a code.
+/// Assigns codes to integers. Integers of an output with classes are positions, because a program
+/// may compute with them. All other integers are labels, even if they are exactly the integers
+/// `0..=max`. There is one code for each label that occurs.
 fn of_integers(group: &[&Selector<'_>]) -> Joined {
     let all: BTreeSet<i64> = group
         .iter()
@@ -126,9 +126,9 @@ fn of_integers(group: &[&Selector<'_>]) -> Joined {
     }
 }
 
-/// Checks integers that are positions of an axis. Returns a warning for the first position that no
-/// value selects. If the program fixes the number of classes of an output, only a missing position
-/// 0 causes a warning.
+/// Checks integers that are positions along an axis. Returns a warning for the first position that
+/// no value selects. For an output whose number of classes is fixed in the program, only a missing
+/// position 0 causes a warning.
 ///
 /// # Errors
 /// Fails if a value is not a position of the axis.
@@ -156,8 +156,8 @@ pub fn positions(
     };
     let mut pairs = (0_i64..).zip(field.integers());
     let unused = pairs.find(|(position, found)| position != found);
-    // Data often contain only some of the declared classes: for example, images of only some
-    // digits. If the program fixes the number of classes, missing classes therefore do not cause a
+    // Data often contain only some of the declared classes, such as images of only some digits. If
+    // the number of classes is fixed in the program, missing classes therefore do not cause a
     // warning, except for class 0.
     let is_of_interest = |position: i64| position == 0 || !(selector.is_class && selector.is_fixed);
     let unused = unused.map(|(position, _)| position);

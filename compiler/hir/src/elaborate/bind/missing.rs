@@ -25,7 +25,7 @@ impl Binder<'_> {
             });
     }
 
-    /// Returns the columns that a vector was probably intended to contain, in a model that also has other inputs. These columns are the numeric
+    /// Returns the columns that a vector was probably intended to contain if the model also has other inputs. These columns are the numeric
     /// entries of `inputs` that are not bound to another input.
     fn columns_of_vector(&self, binding: &ParamBinding) -> Vec<diagnostics::ForVector> {
         let inputs = &self.model.inputs;

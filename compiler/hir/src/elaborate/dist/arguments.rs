@@ -13,8 +13,8 @@ use bnnc_graph::ops;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// A distribution whose tensor arguments have names. The names of the arguments become the
-/// parameter names of the distribution's instance.
+/// A distribution whose tensor arguments have names, which become the names of the instance's
+/// parameters.
 pub struct NamedArguments {
     /// The distribution with its tensors replaced by their positions in `values`.
     pub dist: DistDatum,

@@ -1,5 +1,5 @@
-//! Elaborates the ends of a distribution's support and the decay of the density at these ends. The
-//! distribution declares the ends and the decay. For a mixture, its components declare them.
+//! Elaborates the ends of a distribution's support and the decay of the density at these ends, as
+//! the distribution declares them. For a mixture, its components declare them.
 
 use super::{InstanceBuilder, own_support};
 use crate::diagnostics::elaborate::limit;
@@ -90,7 +90,7 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
         function.ok_or_else(|| limit(self.span, "no number"))
     }
 
-    /// Returns the distribution passed as the argument at this position.
+    /// Returns the distribution that is the argument at this position.
     fn inner(&self, at: usize, frame: &Frame<'a>) -> Elaborated<Rc<DistDatum>> {
         let found = self
             .item()

@@ -52,8 +52,8 @@ impl<'a> Elaborator<'a> {
                 true => self.builder.le(sides[0], sides[1]),
                 false => self.builder.lt(sides[0], sides[1]),
             };
-            // For an `x` outside the support, the formula is evaluated at a value inside the
-            // support instead. Otherwise, the formula or its gradient could become NaN.
+            // For an `x` outside the support, the formula is evaluated at a value inside, because
+            // otherwise the formula or its gradient could become NaN.
             let harmless = self.builder.splat(Interval::new(low, high).inside(), &shape);
             inside = self.builder.select(beyond, harmless, inside);
             outside.push((beyond, result));
@@ -94,8 +94,8 @@ impl<'a> Elaborator<'a> {
         Ok(Some(Datum::Tensor(derive(&mut self.builder, found))))
     }
 
-    /// Returns bounds of the elements of a value. They are derived from the supports of the quantities that the value
-    /// depends on.
+    /// Returns bounds of the elements of a value. They are derived from the supports of the quantities on which the
+    /// value depends.
     fn bounds(&self, value: Value) -> Interval {
         let function = self.builder.function();
         let mut known: HashMap<Value, Interval> = HashMap::new();
@@ -122,7 +122,7 @@ impl<'a> Elaborator<'a> {
     }
 }
 
-/// Returns the ends of a distribution's support. The distribution is over real or count scalars.
+/// Returns the ends of the support of a distribution over real or count scalars.
 pub(super) fn ends(item: &DistItem) -> Option<(f64, f64)> {
     match &item.on {
         Ty::Tensor(elem, dims) if dims.is_empty() => match support(elem) {
@@ -187,9 +187,9 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
             (true, false) => at(self, DistributionPart::LogSurvival, low),
             (false, true) => at(self, DistributionPart::LogCdf, high),
             (true, true) => {
-                // The difference is computed from cumulative probabilities or from survival
-                // probabilities, whichever are smaller. Cancellation then does not lose digits. Far
-                // above the median, the survival probabilities are smaller.
+                // The difference is computed from cumulative or survival probabilities, whichever
+                // are smaller, so that no digits are lost by cancellation. Far above the median,
+                // the survival probabilities are smaller.
                 let has_upper =
                     item.declares(DistributionPart::Survival) || item.declares(DistributionPart::LogSurvival);
                 let upper = [
@@ -226,8 +226,8 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
         Ok(b.select(beyond, nothing, density))
     }
 
-    /// Returns `log(exp(a) - exp(b))`. If `logs` has four values and the third is smaller than the
-    /// first, `a` and `b` are the last two values. Otherwise, `a` and `b` are the first two values.
+    /// Returns `log(exp(a) - exp(b))`. `a` and `b` are the first two values in `logs`. If there are
+    /// four values, and the third is smaller than the first, they are the last two values.
     fn log_difference(&mut self, logs: &[Value]) -> Elaborated<Value> {
         let span = self.span;
         let widest = logs.iter().map(|log| self.elaborator.ty(*log).shape);
@@ -248,7 +248,7 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
             _ => (stretched[0], stretched[1]),
         };
         let difference = b.sub(part, whole);
-        // For an interval without mass, the result is NaN. Every sampler rejects NaN.
+        // For an interval with probability zero, the result is NaN, which every sampler rejects.
         let (near, far) = (b.like(-0.7, difference), b.like(-0.69, difference));
         let is_near = b.lt(near, difference);
         let close = b.max(difference, near);

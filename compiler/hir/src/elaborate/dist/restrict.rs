@@ -8,16 +8,16 @@ use bnnc_graph::function::Value;
 use bnnc_math::special::lgamma;
 
 impl InstanceBuilder<'_, '_, '_> {
-    /// Returns whether the density is improper. A restriction does not change an improper density,
-    /// because it does not have a normalising constant.
+    /// Returns whether the density is improper. Such a density does not have a normalising
+    /// constant, so a restriction does not change it.
     pub(super) fn is_improper(&self) -> bool {
         self.item().measure == MeasureKind::Improper
     }
 
-    /// Returns the support of the values. If the declared support is narrower than the
-    /// distribution's own support, this is the declared support. Otherwise, it is the own support.
-    /// If the support is narrower, the density must be divided by the probability of this support.
-    /// The function fails if this probability is not known.
+    /// Returns the support of the values. This is the declared support if it is narrower than the
+    /// distribution's own support, and the own support otherwise. With a narrower support, the
+    /// density must be divided by the probability of this support. The function fails if this
+    /// probability is not known.
     pub(super) fn restricted(&self, own: Support, declared: Support) -> Elaborated<Support> {
         let item = self.item();
         let support = narrower(own, declared);
@@ -53,8 +53,8 @@ impl InstanceBuilder<'_, '_, '_> {
     }
 
     /// Converts the log density of unordered vectors into the log density of increasing vectors.
-    /// For each vector, the function adds `log k!`. The reason is that all `k!` orders of
-    /// independent, identically distributed elements are equally likely.
+    /// It adds `log k!` for each vector, because all `k!` orders of independent, identically
+    /// distributed elements are equally likely.
     pub(super) fn of_orders(&mut self, log_density: Value) -> Value {
         let sizes = self.value.shape.static_sizes().unwrap_or_default();
         let (Some((last, leading)), false) = (sizes.split_last(), self.is_improper()) else {

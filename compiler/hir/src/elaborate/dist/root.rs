@@ -1,14 +1,14 @@
 //! Inverts the cumulative function of a distribution within an interval.
 //!
 //! Note \[Root\]. Let `y` be the coordinate of a value (see `truncated`). `H(y) = -log beyond(y)`
-//! is the cumulative hazard, measured from the end. `log H` is nearly linear in `y`. Near the end,
-//! its slope is 1 if the density at the end is finite. For an exponential distribution, the slope
-//! is 1 everywhere. Newton's method for `log H` therefore converges in a few steps from every point
-//! in a tail. Elsewhere, the search starts at a quantile of the whole distribution. The search
-//! computes this quantile from the declared quantile function, or estimates it from the moments.
-//! Each step maintains a bracket: an interval that contains the solution. If Newton's step leaves
-//! the bracket, or is longer than half of the previous step, the bracket is bisected instead. The
-//! search therefore never diverges.
+//! is the cumulative hazard, measured from the end. `log H` is nearly linear in `y`: near the end,
+//! its slope is 1 if the density at the end is finite, and for an exponential distribution, the
+//! slope is 1 everywhere. Newton's method for `log H` therefore converges in a few steps from every
+//! point in a tail. Elsewhere, the search starts at a quantile of the whole distribution. This
+//! quantile is computed with the declared quantile function, or estimated from the moments. Each
+//! step maintains a bracket: an interval that contains the solution. If Newton's step leaves the
+//! bracket, or is longer than half of the previous step, the bracket is bisected instead, so the
+//! search never diverges.
 
 use super::InstanceBuilder;
 use super::truncated::{Origin, finite};
@@ -27,15 +27,15 @@ use std::sync::Arc;
 /// The largest absolute value of the coordinate `y` in a search.
 const REACH: f64 = 70.0;
 /// The number of steps if the search starts at a quantile of the whole distribution. In a test of
-/// 30 families and intervals with 12 steps, the probability below a draw differed from the
-/// requested probability by at most 2e-7. With 8 steps, the difference was 2e-3 for
+/// 30 families and intervals, the probability below a draw differed from the requested probability
+/// by at most 2e-7 with 12 steps. With 8 steps, the difference was 2e-3 for
 /// `StudentT(0.2, 1, 0.001)`, and 1e-4 for `Normal(0, 1)` between 8 and 9.
 const STEPS: usize = 12;
 /// The number of steps if the search starts at an end. It starts there if only the density at the
 /// end is known. A narrow peak far from the end takes 20 steps.
 const STEPS_FROM_END: usize = 22;
 /// A Newton step shorter than this is accepted even if it leaves the bracket. Rounding errors alone
-/// could make such a short step leave the bracket.
+/// can make such a short step leave the bracket.
 const TINY: f64 = 1e-3;
 /// Above this cumulative hazard, the difference of two logarithms does not have any correct digits
 /// in single precision.
@@ -45,26 +45,26 @@ const LOGISTIC: f64 = 0.551_328_895_421_792;
 /// The standard deviation of the normal distribution whose density at the mean is one.
 const NORMAL: f64 = 0.398_942_280_401_432_7;
 
-/// The functions and values of a search for values in an interval.
+/// The functions and values for a search in an interval.
 pub(super) struct Search {
     pub(super) inside: Interval,
-    /// A function of `(arguments.., y)` that returns `log beyond(y)` minus the `log beyond` of the
+    /// A function of `(arguments.., y)` that returns `log beyond(y)` minus `log beyond` of the
     /// whole interval.
     beyond: Arc<Function>,
     /// A function of `(arguments.., y)` that returns the log density of `y`, normalised by the
     /// probability of the whole interval.
     pub(super) terms: Arc<Function>,
     /// The arguments of both functions: the parameters, `log beyond` of the whole interval, and a
-    /// number. This number is 1 if values are measured from the upper end, and 0 otherwise.
+    /// number that is 1 if values are measured from the upper end, and 0 otherwise.
     pub(super) arguments: Vec<Value>,
     is_upper: Option<Value>,
-    /// The log density at the end where the measurement of values starts, normalised by the
-    /// probability of the whole interval.
+    /// The log density at the end from which values are measured, normalised by the probability of
+    /// the whole interval.
     at_end: Option<Value>,
     guess: Option<Guess>,
 }
 
-/// The declared parts that the search uses to estimate a quantile of the whole distribution.
+/// The declared parts from which a quantile of the whole distribution is estimated.
 enum Guess {
     /// The quantile function. The arguments of this function are the parameters of the distribution, followed by the probability `p`.
     Quantile(Arc<Function>),
@@ -92,8 +92,8 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
         }))
     }
 
-    /// Adds to the function under construction all values that the roots of a search have in
-    /// common.
+    /// Adds the values that all roots of a search have in common to the function under
+    /// construction.
     pub(super) fn begin(
         &mut self,
         search: &mut Search,
@@ -196,7 +196,7 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
         })
     }
 
-    /// Returns the best source of a guess that the distribution declares.
+    /// Returns the best of the declared parts from which a quantile can be estimated.
     fn guess(&mut self, frame: &mut Frame<'a>) -> Elaborated<Option<Guess>> {
         let item = self.item();
         if item.mixture {
@@ -375,8 +375,8 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
         let (guess, is_upper) = (search.guess.as_ref()?, search.is_upper?);
         let parameters = self.parameters();
         let b = &mut self.elaborator.builder;
-        // The estimate starts from the probability below the value under the whole distribution,
-        // converted to a logit.
+        // The estimate starts from the logit of the probability that the whole distribution has
+        // below the value.
         let near = b.add(wanted, *search.arguments.last()?);
         let far = b.expm1(near);
         let far = b.neg(far);
@@ -419,7 +419,7 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
         Some(self.coordinate_of(search.inside, is_upper, x))
     }
 
-    /// Returns the coordinate `y` of a value. For a value outside the interval, returns the
+    /// Returns the coordinate `y` of a value. For a value outside the interval, this is the
     /// coordinate of the nearest value inside.
     fn coordinate_of(&mut self, inside: Interval, is_upper: Value, x: Value) -> Value {
         let b = &mut self.elaborator.builder;

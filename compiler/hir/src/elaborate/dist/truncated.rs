@@ -1,15 +1,14 @@
 //! Builds samplers and means of distributions that a declared type truncates to an interval.
 //!
-//! Note \[Truncation\]. A value is represented by the logarithm of its distance from one end of the
-//! interval. Far out in a tail, no digits are then lost. A value is `end + exp(y)` or
+//! Note \[Truncation\]. A value is represented by the logarithm `y` of its distance from one end of
+//! the interval, so that no digits are lost far out in a tail. The value is `end + exp(y)` or
 //! `end - exp(y)`. If the interval is bounded, `sigmoid(y)` is the distance from `end` as a
 //! fraction of the interval's length. `beyond(y)` is the probability of values further away from
 //! `end` than `y`. The function `beyond` is a survival function or a cumulative function. In a
-//! bounded interval, `end` is one of the two ends. The distribution has more probability beyond
-//! this end than beyond the other end. A draw is the solution `y` of an equation: `log beyond(y)`
-//! equals the logarithm of a uniform variate. Note \[Root\] describes the search for this `y`. The
-//! mean is an integral over `y` between two such values. The integrand vanishes at both values of
-//! `y`, so the trapezoidal rule converges exponentially.
+//! bounded interval, `end` is the end beyond which the distribution has more probability. For a
+//! draw, `y` solves the equation that `log beyond(y)` equals the logarithm of a uniform variate.
+//! Note \[Root\] describes how it is found. The mean is an integral over `y` between two such
+//! values. The integrand vanishes at both, so the trapezoidal rule converges exponentially.
 
 use super::InstanceBuilder;
 use super::parts::ends;
@@ -27,21 +26,21 @@ use bnnc_graph::op::Interval;
 use bnnc_graph::types::Type;
 use std::sync::Arc;
 
-/// The number of evaluations of the integrand in the integral for a mean. For an exponential
+/// The number of points at which the integrand is evaluated to compute a mean. For an exponential
 /// distribution, the distance between neighbouring points is 0.2 in `y`.
 const POINTS: usize = 128;
-/// The integral for a mean omits this probability next to the end where the measurement of values
-/// starts. In a bounded interval, it omits the same probability next to the other end.
+/// The probability that the integral for a mean omits next to the end from which values are
+/// measured. In a bounded interval, it omits the same probability next to the other end.
 const NEAR: f64 = 1e-9;
-/// The integral for a mean omits this probability far out in an unbounded interval. For a tail
-/// probability `t ^ -1.5`, the integral ends near `t = 2e13`. There, the mean has converged to six
+/// The probability that the integral for a mean omits far out in an unbounded interval. For a tail
+/// probability `t ^ -1.5`, the integral ends near `t = 2e13`, where the mean has converged to six
 /// digits.
 const FAR: f64 = 1e-20;
 
-/// The end of the interval where the measurement of values starts.
+/// The end of the interval from which values are measured.
 pub(super) struct Origin {
-    /// For each element, true if values are measured from the upper end. If the interval has only
-    /// one finite end, all elements use the finite end.
+    /// For each element, true if values are measured from the upper end. If only one end of the
+    /// interval is finite, values are measured from it for all elements.
     pub(super) is_upper: Value,
     /// `log beyond` of the whole interval.
     pub(super) whole: Value,
@@ -79,8 +78,8 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
         })
     }
 
-    /// Builds the mean of the distribution inside an interval. Returns `None` if the declarations
-    /// of the distribution do not show whether the mean exists.
+    /// Builds the mean of the distribution inside an interval. Returns `None` if it cannot be
+    /// concluded from the declarations of the distribution that the mean exists.
     pub(super) fn truncated_mean(&mut self, (low, high): (f64, f64)) -> Elaborated<Option<Arc<Function>>> {
         let inside = Interval::new(low, high);
         let item = self.item();
@@ -144,13 +143,13 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
         self.elaborator.builder.function().params[..self.params.len()].to_vec()
     }
 
-    /// Returns the end where the measurement of values starts, or `None` if the distribution does
+    /// Returns the end from which values are measured, or `None` if the distribution does
     /// not have a cumulative function.
     fn origin(&mut self, inside: Interval, frame: &mut Frame<'a>) -> Elaborated<Option<Origin>> {
         let shape = self.value.shape.clone();
         let own = ends(self.item()).unwrap_or((f64::NEG_INFINITY, f64::INFINITY));
         let mut at = |this: &mut Self, part: DistributionPart, end: f64| -> Elaborated<Option<Value>> {
-            // A formula may be invalid at an end of the support.
+            // A formula may not be valid at an end of the support.
             let known = part
                 .of_value()
                 .and_then(|known| match (end <= own.0, own.1 <= end) {

@@ -1,6 +1,6 @@
 //! Builds the joint distribution of an array of independent values from the distribution of one
-//! value. Such an array is a site with several simplexes or ordered vectors, or it contains the
-//! elements of an output that a `for` observes.
+//! value. Such an array is a site with several simplexes or ordered vectors, or the elements of an
+//! output that a `for` observes.
 
 use super::InstanceBuilder;
 use crate::elaborate::frame::Elaborated;
@@ -24,7 +24,7 @@ struct Vectors {
 
 impl InstanceBuilder<'_, '_, '_> {
     /// Builds the instance for an array of vectors. A parameter with the shape of the array has one
-    /// row per vector. All vectors share every other parameter.
+    /// row per vector. Every other parameter is the same for all vectors.
     pub(super) fn of_vectors(self, declared: Support) -> Elaborated<Instance> {
         let sizes = self.value.shape.static_sizes().unwrap_or_default();
         let Some((last, leading)) = sizes.split_last() else {
@@ -105,8 +105,8 @@ impl Vectors {
         }
     }
 
-    /// Applies a part of one vector's distribution to all vectors. Returns the sum over the vectors
-    /// if `total` is true, and the array of the vectors' results otherwise.
+    /// Applies a part of the distribution of one vector to all vectors. If `total` is true, returns
+    /// the sum of the results, and otherwise the array of the results.
     fn lifted(&self, part: &Function, total: bool) -> Function {
         let mut builder = Builder::new(&part.name);
         let mut body = Builder::new("vector");

@@ -16,7 +16,7 @@ pub struct Read {
     pub output: LocalId,
     /// The first and the last element.
     pub ends: [AffineExpr; 2],
-    /// False if data or a function determine which of these elements the distribution reads.
+    /// False if it depends on data or on a function which of these elements are read.
     pub is_certain: bool,
     /// The position of the read in the program.
     pub span: Span,
@@ -35,7 +35,7 @@ pub struct ElementReader<'m> {
     pub enumerates: bool,
     /// The number of expressions visited so far.
     pub steps: usize,
-    /// The largest number of expressions to visit. The analysis stops when it reaches this number.
+    /// The number of expressions after which the analysis stops.
     pub most_steps: usize,
     /// The reads found so far.
     pub found: Vec<Read>,
@@ -74,8 +74,8 @@ impl<'m> ElementReader<'m> {
         self.steps > self.most_steps
     }
 
-    /// Collects the reads of an expression. `is_certain` is false if it is possible that a run does
-    /// not evaluate the expression.
+    /// Collects the reads of an expression. `is_certain` is false if a run might not evaluate the
+    /// expression.
     pub fn visit(&mut self, expr: &'m TypedExpr, scope: &ReadScope<'_, 'm>, is_certain: bool) {
         self.steps += 1;
         if self.is_exhausted() {
@@ -132,8 +132,8 @@ impl<'m> ElementReader<'m> {
         self.found[first..].iter_mut().for_each(|read| read.span = span);
     }
 
-    /// Collects the reads of a definition in the outermost scope, without duplicates. Without this
-    /// step, the number of duplicates could grow exponentially along a chain of definitions.
+    /// Collects the reads of a definition in the outermost scope, without duplicates. The number of
+    /// duplicates could grow exponentially along a chain of definitions.
     fn defined(
         &mut self,
         (local, own): (LocalId, &'m TypedExpr),
@@ -158,8 +158,8 @@ impl<'m> ElementReader<'m> {
         self.found.extend(here);
     }
 
-    /// Discards all reads, and prepares to collect the reads of another element. The definitions of
-    /// this element are in `scope`.
+    /// Discards all reads and starts collecting those of another element, whose definitions are in
+    /// `scope`.
     pub fn begin(&mut self, scope: &ReadScope<'_, 'm>) {
         self.found.clear();
         self.known.clear();
@@ -228,8 +228,8 @@ impl<'m> ElementReader<'m> {
                 let outer = self.ends_of(indices, scope, is_certain);
                 let ends = match (indices.first(), outer) {
                     (Some(TypedIndex::Range(..)), Some([first, _])) => shifted(&ends, &first),
-                    // The index of the inner access selects one position of the first axis.
-                    // Therefore, `outer` applies to the element at that position.
+                    // The index of the inner access selects one position along the first axis, so
+                    // `outer` applies to the element there.
                     (_, outer) => outer,
                 };
                 self.elements(array, (ends, span), scope, is_certain);
@@ -300,8 +300,8 @@ impl<'m> ElementReader<'m> {
         }
     }
 
-    /// Collects the reads of an operand of an elementwise operation, if only some elements of the
-    /// result are needed. A scalar operand is needed as a whole.
+    /// Collects the reads of an operand of an elementwise operation of which only some elements are
+    /// needed. A scalar operand is always needed.
     fn elements_of_part(
         &mut self,
         part: &'m TypedExpr,
@@ -399,7 +399,7 @@ impl<'m> ElementReader<'m> {
     }
 }
 
-/// Adds `from` to positions that are counted from `from`.
+/// Converts positions relative to `from` to positions from the start, by adding `from`.
 fn shifted(ends: &[AffineExpr; 2], from: &AffineExpr) -> Option<[AffineExpr; 2]> {
     Some([ends[0].plus(from, 1)?, ends[1].plus(from, 1)?])
 }

@@ -8,7 +8,7 @@ use crate::types::{Elem, Ty};
 use bnnc_grammar::ast::{BinaryOp, UnaryOp};
 use std::collections::HashMap;
 
-/// The analysis follows nested function calls to this depth at most.
+/// The depth to which the analysis follows nested function calls.
 pub const DEEPEST: usize = 32;
 
 /// A scope: its names, and a reference to the enclosing scope.
@@ -41,8 +41,8 @@ pub enum Meaning<'s, 'm> {
     Output,
     /// An integer that is determined by counters and sizes.
     Integer(AffineExpr),
-    /// An expression. For an argument, the scope is the scope of the call. For a definition, the
-    /// scope is `None`, and the expression is evaluated in the current scope.
+    /// An expression, and the scope in which it is evaluated: the scope of the call for an
+    /// argument, and the current scope (`None`) for a definition.
     Expression(&'m TypedExpr, Option<&'s ReadScope<'s, 'm>>),
     /// Data or a parameter.
     Other,

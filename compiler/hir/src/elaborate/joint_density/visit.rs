@@ -17,11 +17,11 @@ struct Edge {
     span: Span,
 }
 
-/// An element of the current path, with the reads that the search has not followed yet.
+/// An element of the current path, and those of its reads that the search has not followed yet.
 struct Visit {
     node: usize,
     edges: Vec<Edge>,
-    /// The position of the read that leads from this element to the next element of the path.
+    /// The position of the read that leads from this element to the next one on the path.
     taken: Option<Span>,
     /// The last position on the path where the path enters another output.
     changed: usize,
@@ -39,17 +39,17 @@ struct Elements<'a, 'm> {
     item: &'m ModelItem,
     module: &'m Module,
     given: &'a [&'a Given<'m>],
-    /// For each output, three values: the number of its first element, the count of its elements,
-    /// and a flag. The flag is true if all of its elements count as one.
+    /// For each output, the number of its first element, how many elements it has, and a flag that
+    /// is true if they are treated as one.
     outputs: Vec<(LocalId, usize, usize, bool)>,
-    /// The index of the statement and the value of the counter of each element.
+    /// For each element, the index of its statement and the value of the counter.
     owners: Vec<Option<(usize, i64)>>,
 }
 
 /// The result of a search.
 enum Found {
-    /// A cycle: each element depends on the next element, and the last element depends on the
-    /// first. Each entry has an element and the position of its read in the program.
+    /// A cycle: each element depends on the next one, and the last on the first. Each entry has an
+    /// element, and the position in the program where it reads the next one.
     Circle(Vec<(usize, Span)>),
     /// An element that depends on unknown elements.
     Unknown(usize, Span),
@@ -196,8 +196,8 @@ impl<'a, 'm> Elements<'a, 'm> {
         edges
     }
 
-    /// Searches for a cycle. A cycle of a single element is preferred, and then a cycle through
-    /// several outputs. The error is the element where the search reached the step limit.
+    /// Searches for a cycle, preferably of a single element, or else through several outputs. The
+    /// error is the element at which the search reached the step limit.
     fn search(
         &self,
         reader: &mut ElementReader<'m>,
@@ -205,7 +205,7 @@ impl<'a, 'm> Elements<'a, 'm> {
     ) -> Result<Option<Vec<(usize, Span)>>, usize> {
         let count = self.owners.len();
         let mut unvisited = Unvisited((0..=count).collect());
-        // The elements of the current path. The value is the position of the element on the path.
+        // The elements of the current path, each with its position on the path.
         let mut open: BTreeMap<usize, usize> = BTreeMap::new();
         let mut best: Option<(usize, Vec<(usize, Span)>)> = None;
         for root in 0..count {
@@ -261,8 +261,8 @@ impl<'a, 'm> Elements<'a, 'm> {
         Ok(best.map(|(_, circle)| circle))
     }
 
-    /// Returns the last position where a path enters another output, if `node` is added to the
-    /// path.
+    /// Returns the last position at which a path enters another output, after `node` is added to
+    /// it.
     fn changed(&self, path: &[Visit], node: usize) -> usize {
         match path.last() {
             Some(last) if self.name(last.node).0 == self.name(node).0 => last.changed,
@@ -314,8 +314,8 @@ impl<'a, 'm> Elements<'a, 'm> {
     }
 }
 
-/// Returns the read that leads from the last element of a path back to the path. A read of the
-/// element itself is preferred, and then a read of the previous element on the path.
+/// Returns a read by which the last element of a path leads back to an element of the path. A read
+/// of the element itself comes first, then a read of the previous element on the path.
 fn closing(path: &[Visit], open: &BTreeMap<usize, usize>) -> Option<Closing> {
     let (last, before) = path.split_last()?;
     let to = |node: usize| {
@@ -343,8 +343,8 @@ fn closing(path: &[Visit], open: &BTreeMap<usize, usize>) -> Option<Closing> {
     to_itself.or_else(to_parent).or_else(to_open)
 }
 
-/// Ranks the cycle that consists of the elements of a path from the position `start` on. Cycles of
-/// one element come first, and cycles through several outputs come second.
+/// Returns the rank of a cycle: the elements of a path from the position `start` on.
+/// Cycles of one element come first, and cycles through several outputs come second.
 fn rank(path: &[Visit], start: usize) -> usize {
     match path.last() {
         Some(_) if start + 1 == path.len() => 0,
@@ -366,7 +366,7 @@ fn circle_of(path: &[Visit], closing: &Closing) -> Vec<(usize, Span)> {
 struct Unvisited(Vec<usize>);
 
 impl Unvisited {
-    /// Returns the first unvisited element at or after `from`. Also shortens the links that it
+    /// Returns the first unvisited element at or after `from`, and shortens the links that it
     /// follows.
     fn next(&mut self, from: usize) -> usize {
         let mut root = from;

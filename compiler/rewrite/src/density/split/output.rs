@@ -1,5 +1,5 @@
-//! The predictive quantities of an output that a single observation covers. They are its mean, a
-//! draw, class probabilities, and its log density.
+//! The predictive quantities of an output whose elements all belong to one observation. They are
+//! its mean, a draw, class probabilities, and its log density.
 
 use super::{Random, Split};
 use crate::density::{Prediction, coordinates, prefix_noise};
@@ -14,7 +14,7 @@ use std::sync::Arc;
 /// The name of the noise stream for drawing outputs.
 const PREDICTIVE: &str = "predictive";
 
-/// An output that one observation covers.
+/// An output whose elements all belong to one observation.
 struct Whole<'a> {
     name: &'a Arc<str>,
     value: Value,
@@ -24,7 +24,7 @@ struct Whole<'a> {
 }
 
 impl Split {
-    /// Returns the outputs that one observation covers, in order.
+    /// Returns, in order, the outputs whose elements all belong to one observation.
     fn whole(&self) -> impl Iterator<Item = Whole<'_>> {
         self.outputs.iter().filter_map(|(name, value)| {
             let observations = self.observations.iter().enumerate();
@@ -113,12 +113,13 @@ impl Split {
         self.whole().flat_map(of_output).collect()
     }
 
-    /// Returns the predictive quantities of the outputs that one observation covers, as functions
-    /// of the arguments of their distributions.
+    /// Returns the predictive quantities of all outputs that belong to one observation each, as
+    /// functions of the arguments of their distributions.
     pub(super) fn predictive(&self) -> Function {
         let mut builder = Builder::new(PREDICTIVE);
         let mut results: Vec<(Arc<str>, Value)> = Vec::new();
-        // All outputs share the coordinates of a draw, but their noise streams have different names.
+        // All outputs use the same coordinates of a draw. Their noise still differs, because their streams
+        // have different names.
         let mut shared = None;
         for output in self.whole() {
             let (observation, distribution) = (output.observation, &output.observation.distribution);
@@ -160,7 +161,7 @@ impl Split {
 }
 
 impl Random {
-    /// Returns the mean if the observed value is a single Boolean. This mean is the probability of
+    /// If the observed value is a single Boolean, returns its mean, which is the probability of
     /// `true`.
     fn truth(&self) -> Option<&Function> {
         let is_truth =

@@ -156,8 +156,8 @@ impl Algebra<'_> {
         sum
     }
 
-    /// Returns the factors of a monomial if all its atoms are known to be non-negative. If an atom
-    /// may be negative, returns the whole product as one factor.
+    /// Returns the factors of a monomial if none of its atoms can be negative. Otherwise returns
+    /// the whole product as one factor.
     fn positive_factors(&mut self, monomial: &Monomial) -> Vec<(Value, f64)> {
         if monomial.0.iter().all(|(atom, _)| self.is_non_negative(*atom)) {
             monomial.0.clone()
@@ -260,8 +260,9 @@ impl Algebra<'_> {
         self.whole(sign)
     }
 
-    /// Returns the form of `if condition { x } else { y }` for polynomials of noise; the node `value` is this
-    /// choice. The form is `y + indicator * (x - y)`, with the stop-gradient indicator of the condition.
+    /// Returns the form of `if condition { x } else { y }` for `x` and `y` that are polynomials of noise; the
+    /// node `value` is this choice. The form is `y + indicator * (x - y)`, with the stop-gradient indicator
+    /// of the condition.
     pub fn select(
         &mut self,
         value: Value,
@@ -287,8 +288,8 @@ impl Algebra<'_> {
     }
 
     /// Returns whether all terms are products of positive whole powers of noise, and all constant
-    /// coefficients are finite. For other terms, the sum could become NaN because of the branch
-    /// that is not taken.
+    /// coefficients are finite. With other terms, the branch that is not taken could make the sum
+    /// NaN.
     fn is_polynomial(&mut self, form: &SeparatedForm) -> bool {
         let is_tame = |this: &mut Self, term: &SeparatedTerm| {
             nodes::constant_of(this.builder, term.coefficient).is_none_or(f64::is_finite)

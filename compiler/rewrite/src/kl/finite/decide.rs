@@ -29,7 +29,7 @@ impl Side {
     }
 }
 
-/// Returns whether the divergence between the parts `q` and `p` of one element is finite.
+/// Returns whether the divergence of one element is finite. `q` and `p` hold the intervals of this element.
 pub fn of_element(q: &[SupportInterval], p: &[SupportInterval], names: &DistNames<'_>) -> Finiteness {
     q.iter().fold(Finiteness::Finite, |found, part| {
         found
@@ -86,15 +86,15 @@ fn covered(q: &SupportInterval, p: &[SupportInterval], names: &DistNames<'_>) ->
     Finiteness::Finite
 }
 
-/// Returns the result for a distribution that does not declare its tails: an infinite divergence is
-/// possible.
+/// Returns the result for a distribution that does not declare its tails. The divergence may then
+/// be infinite.
 pub fn undeclared(name: &str) -> Finiteness {
     Finiteness::Unknown(format!(
         "`{name}` does not declare how fast its density falls (`tails = ..`)"
     ))
 }
 
-/// Returns whether the mean of the log density of the prior exists near an end of the family.
+/// Returns whether the prior's log density has a finite mean near one end of the family.
 fn at_end(side: Side, q: DensityEnd, p: &[SupportInterval], names: &DistNames<'_>) -> Finiteness {
     let contains = |part: &SupportInterval| part.low.at < q.at && q.at < part.high.at;
     if p.iter().any(contains) || (q.at.is_nan() && p.iter().any(SupportInterval::is_line)) {
@@ -114,8 +114,8 @@ fn at_end(side: Side, q: DensityEnd, p: &[SupportInterval], names: &DistNames<'_
         .unwrap_or(Finiteness::Finite)
 }
 
-/// Returns whether the log density of the prior has a finite mean near an end that the family and the prior
-/// share.
+/// Returns whether the log density of the prior has a finite mean near an end at which both the family and
+/// the prior end.
 fn falls(q: DensityEnd, p: DensityEnd, names: &DistNames<'_>) -> Finiteness {
     let Some(of_p) = p.tail else {
         return undeclared(names.prior);

@@ -25,7 +25,7 @@ pub enum DensityTail {
     DoubleExponential(f64),
 }
 
-/// One end of the range of values that have positive probability.
+/// One end of an interval of values with positive probability.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DensityEnd {
     /// The position of the end.
@@ -50,8 +50,8 @@ impl SupportInterval {
         self.low.at == f64::NEG_INFINITY && self.high.at == f64::INFINITY
     }
 
-    /// Returns the interval for an element that cannot be identified: finite ends, indices and
-    /// rates become NaN.
+    /// Returns this interval with NaN in place of finite ends, indices and rates. It describes an
+    /// element that cannot be identified.
     pub fn without_numbers(&self) -> SupportInterval {
         let of = |end: DensityEnd| DensityEnd {
             at: if end.at.is_finite() { f64::NAN } else { end.at },
@@ -183,8 +183,8 @@ fn part(numbers: &Numbers, element: usize, inside: [f64; 2]) -> SupportInterval 
             _ => inside[1] < at,
         };
         if is_cut {
-            // If the density is positive at the point of truncation, the probability near this
-            // point is proportional to the distance from it.
+            // If the density is positive at the point of truncation, the probability of the values
+            // within a distance of this point is proportional to the distance.
             return DensityEnd {
                 at: inside[side],
                 tail: Some(DensityTail::Power(1.0)),
@@ -259,7 +259,8 @@ pub fn free(part: SupportInterval, support: Support) -> SupportInterval {
     }
 }
 
-/// Returns the decay of the density of `log t`. This density includes the slope of the bijection.
+/// Returns the decay of the density of `log t`, given the decay in `t`. This density includes the slope of
+/// the bijection.
 fn carried(tail: DensityTail) -> DensityTail {
     match tail {
         DensityTail::Power(index) => DensityTail::Exponential {

@@ -1,5 +1,5 @@
-//! The program that computes the location of each row, and its derivatives with respect to the
-//! collapsed weights.
+//! The program that computes the location of each row, and the derivatives of the location with
+//! respect to the collapsed weights.
 
 use super::super::laplace::outputs::LaplaceParts;
 use super::super::task::{Refusal, is_of_row};
@@ -56,7 +56,7 @@ fn row(parts: &LaplaceParts<'_>, observed: &Observed<'_>, found: &KinkedFunction
         mut builder,
         mut scope,
     } = of_row("local", parts.model, parts.plans);
-    // The parameters of `slopes` that are not bound yet are the columns and the moves.
+    // The columns and the moves are the parameters of `slopes` that are not bound yet.
     let known = found.all.params.len();
     for param in slopes.params.iter().skip(known) {
         let name = nodes::param_name(&slopes, *param);
@@ -144,7 +144,7 @@ fn slopes(parts: &LaplaceParts<'_>, found: &KinkedFunction) -> Result<Function, 
     ]))
 }
 
-/// The collapsed weights that are elements of one state.
+/// The collapsed weights among the elements of one state.
 struct Pick {
     state: String,
     elements: usize,
@@ -152,8 +152,8 @@ struct Pick {
     chosen: Value,
 }
 
-/// Returns the value and the derivative of an affine function. The derivative is first computed for
-/// all elements of the states; then the chosen elements are picked.
+/// Returns the value and the derivative of an affine function. The derivative is computed for all
+/// elements of the states. The chosen elements are picked afterwards.
 fn picked(
     builder: &mut Builder,
     scope: &Scope,

@@ -6,10 +6,10 @@
 //! the parameters, the function is affine. If the derivative depends on the parameters only through
 //! comparisons, the function is affine in every region where all comparisons keep their results.
 //! The kinks are the zeros of the differences that are compared. A comparison outside the
-//! derivative may be a jump of the function, so functions with such comparisons are rejected.
-//! Comparisons are accepted only in derivatives of continuous ops. Other ops do not need a rule.
-//! The derivative of a maximum along an axis contains a different kind of comparison; the module
-//! `maxima` rewrites this op.
+//! derivative may make the function jump, so functions with such comparisons are rejected. A
+//! comparison in the derivative of a continuous op is accepted. All other ops work without a rule
+//! of their own. The derivative of a maximum along an axis contains a different kind of comparison;
+//! the module `maxima` rewrites this op.
 
 use super::maxima;
 use crate::diagnostics::NoExactIntegral;
@@ -28,8 +28,8 @@ use bnnc_graph::op::{Lower, Vjp};
 use bnnc_math::scalar::Scalar;
 use std::collections::HashSet;
 
-/// The search for kinks ends after this number of rounds. Each round finds the kinks of the
-/// functions that locate the kinks of the round before.
+/// The largest number of rounds in the search for kinks. The functions that locate the kinks of one
+/// round may have kinks themselves, which the next round finds.
 const ROUNDS: usize = 8;
 
 /// A function that is affine between kinks.
@@ -39,7 +39,8 @@ pub struct KinkedFunction {
     pub all: Function,
     /// The number of elements of `all` that are kinks.
     pub kinks: usize,
-    /// The number of kinks that do not depend on other kinks. These kinks come first in `all`.
+    /// The number of kinks whose positions do not depend on other kinks. In `all`, they come before the other
+    /// kinks.
     pub direct: usize,
 }
 
@@ -158,8 +159,8 @@ fn compared(derivative: &Function, switches: &[(Value, Option<Value>)]) -> Funct
     builder.finish(vec![(PortName::Outputs.into(), all)])
 }
 
-/// Returns a function whose result consists of the first `size` elements of the outputs, followed
-/// by the kinks.
+/// Returns a function whose result is one vector: the first `size` elements of the outputs,
+/// followed by the kinks.
 fn with_kinks(derivative: &Function, size: usize, kinks: &Function) -> Function {
     let mut first = derivative.clone();
     first.results.truncate(1);
@@ -171,8 +172,7 @@ fn with_kinks(derivative: &Function, size: usize, kinks: &Function) -> Function 
     builder.finish(vec![(PortName::Outputs.into(), all)])
 }
 
-/// Finds the values of a derivative that depend on some parameters directly, and not only through
-/// comparisons.
+/// Finds the values of a derivative that depend on some parameters other than through comparisons.
 struct Walk<'a> {
     derivative: &'a Function,
     dependent: HashSet<Value>,
@@ -220,7 +220,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Returns the reason why the derivative does not determine the function. The reason is an op
-    /// with a zero derivative although the function may jump at the op. Returns `None` if no such
+    /// whose derivative is zero although the function may jump there. Returns `None` if no such
     /// op exists. A comparison in the derivative is a kink and not a jump, because it comes from a
     /// continuous function.
     fn jump(&self, function: &Function, names: &[String]) -> Option<NoExactIntegral> {

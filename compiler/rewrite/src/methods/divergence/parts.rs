@@ -15,7 +15,7 @@ pub(super) struct Parts {
     pub(super) direct: Option<Value>,
     pub(super) products: Vec<NoiseProduct>,
     pub(super) choices: Vec<KlChoice>,
-    /// The range of the entries of each choice in `products`.
+    /// For each choice, the range of its entries in `products`.
     pub(super) products_of: Vec<Range<usize>>,
     pub(super) warnings: Vec<Diagnostic>,
 }

@@ -40,8 +40,8 @@ pub fn chosen<'a>(
     }
 }
 
-/// Returns the sites from which a subnetwork is chosen. The scale and the shift of batch normalisation affect a whole channel, so their variances
-/// cannot be compared with those of single weights. Daxberger et al. (2021) leave them out too.
+/// Returns the sites from which a subnetwork is chosen. The scale and the shift in a batch normalisation are left out. Each of them affects a
+/// whole channel, so their variances are not comparable to those of single weights. Daxberger et al. (2021) leave them out too.
 fn network<'a>(parts: &LaplaceParts<'a>) -> Vec<&'a SitePlan<'a>> {
     let normalises = |plan: &&&SitePlan<'_>| {
         let layer = layer_of(&plan.site.name);
@@ -94,8 +94,8 @@ fn no_weights(parts: &LaplaceParts<'_>, name: &str) -> Diagnostic {
         .help(format!("these affect the outputs: {}", quoted.join(", ")))
 }
 
-/// Returns the sites of the last layer: the layer whose weights are the last to be combined with
-/// values of a row.
+/// Returns the sites of the last layer: the layer whose weights are combined with values of a row
+/// last.
 fn last_layer<'a>(parts: &LaplaceParts<'a>) -> Result<Vec<&'a SitePlan<'a>>, Vec<Diagnostic>> {
     let of_row = |name: &str| is_of_row(parts.model, name);
     let rows = nodes::dependents_of(&parts.outputs, of_row);

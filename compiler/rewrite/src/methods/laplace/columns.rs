@@ -1,9 +1,9 @@
-//! Programs that need only a part of a Jacobian `J`. This part is some of its columns, the sums of
+//! Programs that do not need a whole Jacobian `J`. They need some of its columns, the sums of
 //! squares of its columns, or the product `J V J'` with a diagonal matrix `V`.
 //!
 //! Each program is written in its plain form, with whole gradients. The gradient of a weight matrix
-//! is an outer product. If a program needs only a part of this gradient, or a sum, rewrite rules
-//! avoid storing the whole gradient.
+//! is an outer product. If a program needs only some elements of this gradient, or only a sum,
+//! rewrite rules remove the step that would store all of it.
 
 use super::super::task::Refusal;
 use super::outputs::LaplaceParts;
@@ -82,8 +82,8 @@ pub fn spread(parts: &LaplaceParts<'_>) -> Result<Function, Refusal> {
     Ok(builder.finish(vec![(PortName::Spread.into(), sum)]))
 }
 
-/// Adds the parameters that the gradients for all rows and columns need. Returns the gradient of
-/// each of the weights, `[batch, columns, ..]`.
+/// Adds the parameters that are needed to compute the gradients for all rows and columns. Returns
+/// one gradient for each of the weights, `[batch, columns, ..]`.
 pub fn gradients(parts: &LaplaceParts<'_>, builder: &mut Builder) -> Result<Vec<Value>, Refusal> {
     let function = jacobian(parts)?;
     let params = nodes::params_of(builder, &function);

@@ -1,4 +1,4 @@
-//! The gradient of the log-likelihood of several rows with respect to the weights.
+//! The gradient, with respect to the weights, of the log-likelihood of several rows.
 
 use super::super::task::{Refusal, is_of_row};
 use super::jacobian::over;

@@ -1,4 +1,4 @@
-//! Derivatives of the outputs and of their covariance with respect to the inputs of a row.
+//! Derivatives, with respect to the inputs of a row, of the outputs and of their covariance.
 
 use super::super::task::{Refusal, is_of_row};
 use super::jacobian;

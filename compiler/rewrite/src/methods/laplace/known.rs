@@ -8,7 +8,7 @@ use bnnc_graph::eval::evaluate;
 use bnnc_graph::tensor::Tensor;
 use bnnc_graph::types::Type;
 
-/// Two log densities count as equal if their relative difference is at most this number.
+/// The largest relative difference with which two log densities are treated as equal.
 const ERROR: f64 = 1e-9;
 
 /// Returns the form of an observed distribution, as a function of its first argument.
@@ -28,8 +28,8 @@ pub fn likelihood(observation: &Instance) -> Likelihood {
 }
 
 /// Returns whether the distribution consists of independent normal variates whose mean is the first
-/// argument. The second argument is the standard deviation: one number per element, or one for all
-/// elements.
+/// argument. The second argument is the standard deviation. It is either one number per element or
+/// one for all elements.
 fn is_normal(observation: &Instance) -> bool {
     let counts = [
         &observation.params[0].1,
@@ -76,7 +76,7 @@ fn is_softmax(observation: &Instance) -> bool {
         .all(|class| agrees(observation, &[&logits, &[*class as f64]], logits[*class] - total))
 }
 
-/// Returns whether the distribution belongs to a Boolean whose logit is the first argument.
+/// Returns whether this is the distribution of a Boolean whose logit is the first argument.
 fn is_logistic(observation: &Instance) -> bool {
     [-1.7, 0.0, 0.6].iter().all(|logit: &f64| {
         let yes = -(-logit).exp().ln_1p();

@@ -3,14 +3,15 @@
 //!
 //! Note \[Uses\]. The gradient of a weight matrix in one row is `g a'`: `g` depends on the
 //! cotangent, and `a` depends only on the row. If a matrix is used several times (at the positions
-//! of a sequence, or in several places), its gradient is a sum of outer products. Products of
-//! different uses are then omitted. Each use counts as an additional row ("expand", Eschenhagen et
-//! al. 2023, section 3.2). The left factor is the mean of `a a'` over the uses, and the right
-//! factor is the sum of `g g'`. A convolution is a matrix that is used at every position of its
-//! window, and `a` is the window. The factors are then the factors of theorem 1 of Grosse and
-//! Martens (2016), with one exception: the mean is taken in the left factor instead of the right
-//! factor. The product of the factors is the same. A lookup table is treated as a matrix. For this
-//! matrix, `a` is the row of the identity matrix at the looked-up position.
+//! of a sequence, or in several places), its gradient is a sum of outer products. The products
+//! between two different uses are then omitted, so that each use is treated as an additional row
+//! ("expand", Eschenhagen et al. 2023, section 3.2). The left factor is the mean of `a a'` over the
+//! uses, and the right factor is the sum of `g g'`. A convolution uses its matrix once at every
+//! position of its window, and `a` holds the values in the window. The factors are then the factors
+//! of theorem 1 of Grosse and Martens (2016), except that the mean over the uses is taken in the
+//! left factor and not in the right one. The product of the two factors is the same. A lookup table
+//! is treated as a matrix. For this matrix, `a` is the row of the identity matrix at the looked-up
+//! position.
 
 use super::super::task::Refusal;
 use super::jacobian::{over_columns, over_rows, pulled};
@@ -31,16 +32,16 @@ use bnnc_graph::ops;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// If the gradient of a weight is not an outer product, the weight gets a dense block. The weight
-/// may then have at most this number of elements.
+/// The largest number of elements of a weight with a dense block. These are the weights whose
+/// gradient is not an outer product.
 pub const WHOLE: usize = 4096;
 
 /// Returns the blocks, and the function `(.., cotangents) -> BLOCK/left, BLOCK/right`. See Note
 /// \[Uses\].
 ///
 /// # Errors
-/// Fails if an op does not have a derivative. Also fails for a weight whose gradient is not an
-/// outer product and that is too large for a dense block.
+/// Fails if an op does not have a derivative, or if a weight is too large for a dense block and its
+/// gradient is not an outer product.
 pub fn factors(parts: &LaplaceParts<'_>) -> Result<(Vec<WeightBlock>, Function), Refusal> {
     let gradients = simplify::simplify(&unroll::expand_loops(&pulled(parts)?))?;
     let mut builder = Builder::new("factors");
@@ -202,8 +203,8 @@ fn outer(builder: &mut Builder, value: Value, moves: &HashSet<Value>) -> Option<
     })
 }
 
-/// Returns a gradient as a sum of products. If a product sums over a letter, the size of this
-/// letter is added to `sizes`.
+/// Returns a gradient as a sum of products. Adds the sizes of the letters over which a product sums
+/// to `sizes`.
 fn terms(
     builder: &Builder,
     value: Value,
@@ -246,7 +247,7 @@ fn terms(
     Some(split_or_factor(builder, value, letters))
 }
 
-/// Multiplies the factors and sums over the letters that are in `all` but not in `kept`.
+/// Multiplies the factors, and sums over those letters in `all` that are not in `kept`.
 fn summed(
     terms: Vec<LetteredProduct>,
     all: &[char],
@@ -261,8 +262,8 @@ fn summed(
 }
 
 /// Splits a product into a part that depends only on the row, and a part that depends on the
-/// cotangent. A factor belongs to the second part if it shares axes of the weight with the factor
-/// of the cotangent.
+/// cotangent. A factor belongs to the second part if it has an axis of the weight in common with
+/// the cotangent's factor.
 fn halves(
     product: &LetteredProduct,
     letters: &[char],
@@ -319,7 +320,7 @@ fn sums([lefts, rights]: [&Function; 2], forms: &[Form], blocks: &[WeightBlock])
     builder.finish(results)
 }
 
-/// Returns the sum of `v v'` over the vectors `v` of `size` elements in `pieces`.
+/// Returns the sum of `v v'` over all vectors `v` in `pieces`, which have `size` elements each.
 fn grams(builder: &mut Builder, pieces: &[Value], size: usize) -> Value {
     let mut sum: Option<Value> = None;
     for piece in pieces {

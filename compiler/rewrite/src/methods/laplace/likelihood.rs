@@ -53,8 +53,8 @@ pub fn log_likelihood(parts: &LaplaceParts<'_>) -> Function {
 }
 
 /// Adds `outputs` and the values of a row as parameters, and binds the arguments of the likelihood.
-/// Arguments that are part of `f` are bound to elements of `outputs`; all others are computed from
-/// the row.
+/// An argument that is part of `f` is bound to its elements in `outputs`. The other arguments are
+/// computed from the row.
 fn arguments(name: &str, parts: &LaplaceParts<'_>) -> Program {
     let mut builder = Builder::new(name);
     let f = builder.param(PortName::Outputs.text(), Type::real(Shape::fixed(&[parts.size])));
@@ -97,7 +97,7 @@ fn derivatives(parts: &LaplaceParts<'_>) -> Result<Function, Fault> {
     Ok(builder.finish(results))
 }
 
-/// Returns `log_likelihood` with its gradient with respect to `outputs`.
+/// Returns `log_likelihood` and its gradient with respect to `outputs`.
 fn slope(log_likelihood: &Function) -> Result<Function, Fault> {
     let (mut builder, _, values) = nodes::extended("slope", log_likelihood);
     let value = values[0];
@@ -119,8 +119,7 @@ fn second(slope: &Function) -> Result<Function, Fault> {
     Ok(builder.finish(vec![(PortName::Second.into(), flow)]))
 }
 
-/// Returns the moving states that affect the likelihood of a row for fixed `f`, but do not affect
-/// `f`.
+/// Returns the moving states that do not affect `f`, but affect the likelihood of a row directly.
 pub fn noise(parts: &LaplaceParts<'_>) -> Vec<String> {
     let on = dependences(&log_likelihood(parts), PortName::LogLikelihood.text());
     let others = parts.others().into_iter().map(SitePlan::state);
@@ -129,8 +128,8 @@ pub fn noise(parts: &LaplaceParts<'_>) -> Vec<String> {
         .collect()
 }
 
-/// Derivatives of the log-likelihood with respect to arguments in `f`, if symbolic differentiation
-/// shows that they are zero.
+/// A derivative of the log-likelihood, with respect to an argument in `f`, that symbolic
+/// differentiation shows to be zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ZeroDerivative {
     /// The first derivative is zero. The argument can then change the likelihood only by moving an
@@ -141,9 +140,9 @@ pub enum ZeroDerivative {
     Second,
 }
 
-/// Returns the arguments in `f` that have a zero derivative of the log-likelihood wherever this
-/// derivative exists. A pulled-back derivative is linear in its cotangent. The derivative is
-/// therefore zero if it does not depend on the cotangent.
+/// Returns the arguments in `f` for which the derivative of the log-likelihood is zero wherever it
+/// exists. A pulled-back derivative is linear in its cotangent, so it is zero if it does not depend
+/// on the cotangent.
 ///
 /// # Errors
 /// Fails if an op does not have a derivative.
@@ -196,7 +195,7 @@ fn output(builder: &Builder) -> Value {
 
 /// Returns
 /// `(outputs [draws, batch, ..], states.., data.., draw0, row0, step) -> log_likelihood, mean, variance, draw, probabilities`.
-/// If no output is covered by a single observation, the only result is `log_likelihood`.
+/// If there is no output whose elements all belong to one observation, the only result is `log_likelihood`.
 pub fn functions(parts: &LaplaceParts<'_>) -> Function {
     let row = predicted_row(parts);
     let outputs = Type::real(Shape(vec![ROWS, Dim::Fixed(parts.size)]));

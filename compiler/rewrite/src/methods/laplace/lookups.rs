@@ -8,9 +8,9 @@ use bnnc_graph::labels::ContractionLabels;
 use bnnc_graph::ops;
 use bnnc_graph::types::Type;
 
-/// Inlines a function, and writes the gradients of its lookups as products. In such a product, the
-/// update at a position is multiplied with the row of the identity matrix for this position. The
-/// gradients are then outer products, and several positions count as several uses.
+/// Inlines a function, and replaces the gradients of its lookups by products. Such a product
+/// multiplies the update at a position by the row of the identity matrix for this position. The
+/// gradients are then outer products, and each position is a separate use.
 pub(super) fn inline(builder: &mut Builder, function: &Function, args: &[Value]) -> Vec<Value> {
     let copies = function.map_nodes(args.iter().copied(), |call, copies| {
         let args = copies.of(call.args);
@@ -21,8 +21,8 @@ pub(super) fn inline(builder: &mut Builder, function: &Function, args: &[Value])
     function.results.iter().map(|(_, value)| copies[*value]).collect()
 }
 
-/// Returns a `scatter_add` as a contraction. Returns `None` if the op has more axes than the
-/// alphabet has letters.
+/// Returns a `scatter_add` as a contraction. Returns `None` if there are not enough letters for all
+/// axes.
 fn product(builder: &mut Builder, args: &[Value], attrs: &[attr::Attr]) -> Option<Value> {
     let (axis, dim) = (
         ops::scatter_add::axis(attrs) as usize,

@@ -25,7 +25,7 @@ use std::sync::Arc;
 /// An argument of an observed distribution that is part of `f`.
 #[derive(Clone, Debug)]
 pub struct OutputPiece {
-    /// The name of the argument among the arguments of the likelihood: `0/loc`.
+    /// The name of the argument in the likelihood, such as `0/loc`.
     pub name: Arc<str>,
     /// The support of the argument.
     support: Support,
@@ -41,8 +41,8 @@ impl OutputPiece {
         self.free.shape.count(&Sizes::default())
     }
 
-    /// Returns the name of the argument and its value. The value lies in the support, and is
-    /// computed from the unconstrained value `free`.
+    /// Returns the name of the argument, and its value in the support. The value is computed from
+    /// the unconstrained value `free`.
     pub fn carried(&self, builder: &mut Builder, free: Value) -> (Arc<str>, Value) {
         let carried = constrain::constrain(builder, self.support, free);
         (self.name.clone(), carried.map_or(free, |(value, _)| value))
@@ -60,13 +60,14 @@ pub struct LaplaceParts<'a> {
     pub plans: &'a [SitePlan<'a>],
     /// The plans of the sites in the approximation.
     pub weights: Vec<&'a SitePlan<'a>>,
-    /// `(states.., shared.., inputs.., outputs..) -> arguments..` of one row.
+    /// `(states.., shared.., inputs.., outputs..) -> arguments..`: the arguments of the observed
+    /// distributions, for one row.
     pub arguments: Function,
     /// The arguments that are part of `f`, in order.
     pub pieces: Vec<OutputPiece>,
     /// The number of elements of `f`.
     pub size: usize,
-    /// `(states.., shared.., inputs.., outputs..) -> outputs`: `f` of one row.
+    /// `(states.., shared.., inputs.., outputs..) -> outputs`: the vector `f` for one row.
     pub outputs: Function,
 }
 
@@ -77,7 +78,7 @@ fn nothing_moves(model: &Model) -> Diagnostic {
         .help("let the mean or the logits of an output depend on a parameter that the posterior does not fix")
 }
 
-/// Creates the error for an argument of the likelihood that depends on the weights without being a
+/// Creates the error for an argument of the likelihood that depends on the weights but is not a
 /// real number.
 fn not_linear(param: &str, is_ordered: bool) -> Diagnostic {
     let values = match is_ordered {
@@ -151,7 +152,7 @@ impl<'a> LaplaceParts<'a> {
         self.plans.iter().filter(is_other).collect()
     }
 
-    /// Returns the names of the arguments in `f` that a weight affects.
+    /// Returns the names of those arguments in `f` that the weight affects.
     pub fn moved_by(&self, weight: &SitePlan<'_>) -> Vec<Arc<str>> {
         let state = weight.state();
         let names = self.pieces.iter().map(|piece| &piece.name);

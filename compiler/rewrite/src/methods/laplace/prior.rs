@@ -85,8 +85,8 @@ pub fn slope(parts: &LaplaceParts<'_>) -> Result<Function, Fault> {
     Ok(builder.finish(results))
 }
 
-/// Returns the parameters, among `params`, that hold the weights. `params` are the copies of a
-/// function's parameters.
+/// Returns those of `params` that hold the weights. `params` are the copies of a function's
+/// parameters.
 pub fn weights(
     builder: &mut Builder,
     parts: &LaplaceParts<'_>,
@@ -96,7 +96,7 @@ pub fn weights(
     states(builder, &parts.weights, function, params)
 }
 
-/// Returns the parameters, among `params`, that hold the positions of some sites. `params` are the
+/// Returns those of `params` that hold the positions of the given sites. `params` are the
 /// copies of a function's parameters.
 pub fn states(
     builder: &mut Builder,
@@ -132,8 +132,8 @@ fn others(parts: &LaplaceParts<'_>) -> Result<Function, Fault> {
     Ok(rule::remove_dead(&builder.finish(results.collect())))
 }
 
-/// Returns a moving site that a prior links to a weight, although the site is not among the
-/// weights. Either the prior of the weight depends on the site, or the prior of the site depends on
+/// Returns a moving site that is linked to a weight by a prior but is not a weight itself. Either
+/// the prior of the weight depends on the site, or the prior of the site depends on
 /// the weight.
 pub fn tied(parts: &LaplaceParts<'_>) -> Option<Arc<str>> {
     let depends = |plan: &plan::SitePlan<'_>, on: &plan::SitePlan<'_>| {

@@ -35,7 +35,8 @@ pub fn prior_products(parts: &LaplaceParts<'_>) -> Result<Function, Refusal> {
     Ok(over_vectors(parts, &product(parts, &prior::log_prior(parts))?))
 }
 
-/// Returns the product with one vector, `[elements]`, for a function with a scalar result.
+/// Returns the program that multiplies minus the second derivative of a scalar `function` by one vector,
+/// `[elements]`.
 fn product(parts: &LaplaceParts<'_>, function: &Function) -> Result<Function, Fault> {
     let (mut builder, params, values) = nodes::extended("products", function);
     let states = prior::weights(&mut builder, parts, function, &params);

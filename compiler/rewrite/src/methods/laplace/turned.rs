@@ -1,5 +1,5 @@
-//! Products `J M J'` of the Jacobians `J` with a matrix `M`. In the eigenbases of the Kronecker
-//! factors, `M` is diagonal.
+//! Products `J M J'` of the Jacobians `J` with a matrix `M` that is diagonal in the eigenbases of
+//! the Kronecker factors.
 //!
 //! The Jacobian of a block is an outer product of two vectors. The product of this Jacobian with
 //! the two bases is therefore also an outer product. Rewrite rules ensure that only these two

@@ -19,9 +19,9 @@ pub struct Layers<'a> {
     pub local: &'a [Arc<str>],
     /// The layers with Flipout.
     pub flipout: &'a [Arc<str>],
-    /// The layers whose expectation over the weights is computed in closed form.
+    /// The layers for whose weights the expectation is computed in closed form.
     pub integrate: &'a [Arc<str>],
-    /// The order of the series that replaces a logistic log-likelihood, for the layers in
+    /// The order of the series that replaces a logistic log-likelihood if layers are in
     /// `integrate`.
     pub series: usize,
 }
@@ -37,7 +37,7 @@ impl Default for Layers<'_> {
     }
 }
 
-/// The computation of the expectation over one site in the likelihood.
+/// How the expectation of the likelihood over one site is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expectation {
     /// All examples share one draw of the site.
@@ -63,8 +63,8 @@ impl Expectation {
     }
 }
 
-/// Returns how the expectation for each plan is computed. Fails if a name is unknown, if two
-/// options name the same site, or if a family does not support the estimator.
+/// Returns, for each plan, how the expectation over its site is computed. Fails if a name is
+/// unknown, if two options name the same site, or if a family does not support the estimator.
 pub fn ways(plans: &[SitePlan<'_>], layers: &Layers<'_>) -> Result<Vec<Expectation>, Refusal> {
     let mut ways = vec![Expectation::Shared; plans.len()];
     let mut faults = Vec::new();
@@ -112,8 +112,7 @@ pub fn covers(name: &str, site: &str) -> bool {
     site.strip_prefix(name).is_some_and(below)
 }
 
-/// Returns the reason why the approximation of a site does not support an estimator. Returns `None`
-/// if the approximation supports the estimator.
+/// If the approximation of a site does not support an estimator, returns the reason.
 fn unfit(plan: &SitePlan<'_>, way: Expectation) -> Result<Option<String>, Fault> {
     let family = &plan.posterior.family;
     if plan.placement == Placement::Carried {

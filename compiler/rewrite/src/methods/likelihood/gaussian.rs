@@ -1,9 +1,9 @@
 //! Polynomials in normal variates, and their expectations. Each element of a tensor has one
 //! variate.
 //!
-//! An element is `c0 + c1 d + c2 d^2 + ..`, where `d` is normal with mean zero. The coefficient
-//! `c0` contains the mean of the integrated variate. A difference such as `y - f` is therefore
-//! computed before it is squared, so no digits are lost to cancellation.
+//! An element is `c0 + c1 d + c2 d^2 + ..`, where `d` is normal with mean zero. The mean of the
+//! integrated quantity is part of `c0`. A difference such as `y - f` is therefore computed first
+//! and then squared, so no digits are lost to cancellation.
 
 use crate::nodes;
 use bnnc_graph::attr::Attr;
@@ -18,12 +18,11 @@ pub const MOST: usize = 12;
 /// A tensor of normal variates with mean zero.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Variates {
-    /// The identifier of the variates. Two tensors of variates with the same identifier are equal
-    /// in every element.
+    /// The identifier of the variates. Two tensors with the same identifier hold the same variates.
     pub id: usize,
     /// The variances of the variates.
     pub variance: Value,
-    /// The indices of the sites that the variates belong to.
+    /// The indices of the sites to which the variates belong.
     pub sources: BTreeSet<usize>,
     /// True if the elements are independent of each other.
     pub independent: bool,
@@ -62,7 +61,7 @@ impl VariatePolynomial {
         }
     }
 
-    /// Returns the highest power that has a coefficient.
+    /// Returns the highest power whose coefficient is present.
     pub fn degree(&self) -> usize {
         self.coefficients.iter().rposition(Option::is_some).unwrap_or(0)
     }
@@ -202,9 +201,9 @@ impl VariatePolynomial {
 
 /// Returns coefficients of the series of `log(sigmoid(z)) - z / 2 + log 2`. This function equals
 /// `-log cosh(z / 2)`. The coefficients belong to the even powers `z^2, z^4, ..` up to
-/// `z^(order + 2)`. The last coefficient, beyond `order`, bounds the error of the series. The
-/// reason is that the Fourier transform of each even derivative of the logistic density has a
-/// constant sign. This derivative is therefore largest at zero.
+/// `z^(order + 2)`. The last coefficient, which lies beyond `order`, bounds the error of the
+/// series. This is because each even derivative of the logistic density has a Fourier transform of
+/// constant sign, so that its absolute value is largest at zero.
 pub fn log_sigmoid_series(order: usize) -> Vec<f64> {
     // The equation `tanh' = 1 - tanh^2` gives the coefficients of `tanh x` one by one. Integrating
     // this series gives the series of `log cosh`.

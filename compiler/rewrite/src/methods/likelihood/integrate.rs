@@ -1,12 +1,13 @@
-//! The last-layer rewrite: computes the expectation of the log-likelihood over the weights of a
-//! layer in closed form.
+//! The last-layer rewrite: computes the mean of the log-likelihood over the weights of a layer in
+//! closed form.
 //!
 //! A product `w h` of independent normal weights `w` is normal for a given `h`. If the
 //! log-likelihood is a polynomial in this product, the expectation needs only the product's mean
 //! and variance. Each node is interpreted in one of three ways: as a polynomial in normal variates,
 //! as an expectation, or as a value that is independent of the variates. The rewrite fails at two
-//! kinds of nodes. The first is an op that is applied to a polynomial, but is neither elementwise
-//! nor linear. The second is a product of two values that share weights in different ways.
+//! kinds of nodes. The first is an op on a polynomial that is neither elementwise nor linear. The
+//! second is a product of two values that depend on the same weights, but not through the same
+//! variates.
 
 use super::choice::{Expectation, refusal};
 use super::gaussian::{Numbering, VariatePolynomial, Variates, log_sigmoid_series};
@@ -66,11 +67,11 @@ enum State {
     Free(Value),
     /// A polynomial in normal variates.
     Polynomial(VariatePolynomial),
-    /// The expectation of the node, and the indices of the sites that the node depends on.
+    /// The expectation of the node, and the indices of the sites on which the node depends.
     Expected(Value, BTreeSet<usize>),
 }
 
-/// The reason why a node cannot be interpreted, and the indices of the sites that the node depends on.
+/// The reason why a node cannot be interpreted, and the indices of the sites on which the node depends.
 type Obstacle = (String, BTreeSet<usize>);
 
 impl State {
@@ -235,7 +236,8 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Multiplies two states. The mean of a product of independent factors is the product of their means.
+    /// Multiplies two states. If the factors are independent, the mean of the product is the product of the
+    /// means.
     fn product(&mut self, x: &State, y: &State) -> Option<State> {
         let builder = &mut self.builder;
         match (x, y) {
@@ -314,8 +316,8 @@ impl<'a> Walk<'a> {
         ))
     }
 
-    /// Contracts a state with a factor that does not depend on integrated sites. A sum of
-    /// independent normal variates is again normal. For any other state, the expectation is
+    /// Contracts a state with a factor that does not depend on integrated sites. A state of
+    /// independent normal variates stays normal. For any other state, the expectation is
     /// contracted.
     fn contracted(&mut self, operands: &[State], attrs: &[Attr]) -> Option<State> {
         let ContractionLabels { left, right, result } = ops::contract::parsed(attrs);
@@ -342,8 +344,8 @@ impl<'a> Walk<'a> {
         };
         let text = labels.to_string();
         let of_weights = |letter: &char| labels.left.contains(letter);
-        // Some letters of the factor are summed by the contraction but do not occur in the
-        // polynomial. These letters would have to be summed before the factor is squared.
+        // The contraction may sum over letters of the factor that do not occur in the polynomial.
+        // The factor would have to be summed over these letters before it is squared.
         let plain = against
             .iter()
             .all(|letter| of_weights(letter) || labels.result.contains(letter));

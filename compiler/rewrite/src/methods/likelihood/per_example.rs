@@ -22,8 +22,8 @@ use std::sync::Arc;
 
 /// A small amount that is added to variances. If all factors of a product are zero, the variance of
 /// the product is zero. The slope of the square root at zero is infinite. The amount is below the
-/// rounding error of any variance above `1e-22`. The amount also keeps the slope at zero finite in
-/// both precisions.
+/// rounding error of any variance above `1e-22`, and keeps the slope at zero finite in both
+/// precisions.
 const LEAST_VARIANCE: f64 = 1e-30;
 
 /// A row function that draws some sites separately for each example, with sentences for the report.
@@ -36,7 +36,7 @@ pub struct Rewritten {
     pub sentences: Vec<(Arc<str>, String)>,
 }
 
-/// Returns the name of the parameter for the centre of a site: the part whose sign is never
+/// Returns the name of the parameter for the centre of a site. The sign of this part is never
 /// flipped.
 pub fn centre(site: &str) -> String {
     format!("{site}:centre")
@@ -168,8 +168,8 @@ impl<'a> Rewriter<'a> {
         }
     }
 
-    /// Replaces a product with weights that are drawn separately for each example. Also replaces a
-    /// sum whose operands share one draw. Returns `None` for any other node.
+    /// Replaces a product of which one factor consists of weights that are drawn separately for
+    /// each example, or a sum whose operands share one draw. Returns `None` for any other node.
     fn replaced(&mut self, copies: &NodeImages<Value>, node: Value) -> Option<Value> {
         let args = self.row.args(node);
         if let Some((product, bias)) = self.folds.get(&node).copied() {

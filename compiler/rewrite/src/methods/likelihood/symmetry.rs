@@ -13,8 +13,8 @@ use bnnc_graph::function::{Function, Value};
 use bnnc_graph::op::OpDef;
 use bnnc_graph::ops;
 
-/// A draw as the sum of an odd and an even part. If the sign of one element of the noise flips, the
-/// same element of `odd` flips, and `even` does not change. The noise is symmetric. Therefore,
+/// A draw as the sum of an odd and an even part. If one element of the noise changes its sign, so
+/// does the same element of `odd`, and `even` does not change. The noise is symmetric. Therefore,
 /// `even + signs * odd` has the same distribution as the draw, for any signs that do not depend on
 /// the noise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +32,7 @@ pub struct SignParts {
 }
 
 /// Returns the parts of the draw of `sampler` at the parameters `args`. Returns `None` if the draw
-/// does not have a part whose sign flips with the noise, element by element.
+/// is not such a sum, or if `odd` would be zero.
 ///
 /// # Errors
 /// Returns the errors of [`simplify`].
@@ -215,7 +215,8 @@ fn product(builder: &mut Builder, x: Split, y: Split) -> Split {
     result
 }
 
-/// Returns the split of a sum whose terms are products of two odd elements, such as a squared norm.
+/// Returns the split of a contraction that multiplies elements of two odd values at equal positions, such as
+/// a squared norm.
 fn contraction(builder: &mut Builder, operands: &[Split], attrs: &[Attr]) -> Option<Split> {
     let labels = ops::contract::parsed(attrs);
     let (x, y) = (operands[0], operands[1]);
@@ -238,8 +239,8 @@ pub fn is_uncorrelated(sampler: &Function) -> Result<bool, Fault> {
     Ok(at_own_parameters(sampler)?.is_some_and(|parts| parts.is_centred))
 }
 
-/// Returns two flags about the draws of a sampler. The first is true if a part of the draws flips
-/// its sign with the noise. The second is true if the draws are independent normal variates.
+/// Returns two flags about the draws of a sampler. The first is true if the draws have a part whose
+/// sign flips with the noise. The second is true if the draws are independent normal variates.
 ///
 /// # Errors
 /// Returns the errors of [`simplify`].

@@ -12,7 +12,7 @@ use std::sync::Arc;
 /// How the likelihood uses a site.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Usage {
-    /// The site is an operand of products. The products sum over these axes of the site.
+    /// The site is an operand of products. These axes of the site are summed.
     Products(Vec<usize>),
     /// The site is a scalar or a vector, so every example may have its own draw of the whole site.
     Small,
@@ -26,7 +26,7 @@ pub struct VaryingSite {
     pub way: Expectation,
     /// How the likelihood uses the site.
     pub usage: Usage,
-    /// The weights that share one draw with this site. `None` if no weights share its draw.
+    /// The weights that are drawn together with this site, if there are any.
     pub with: Option<Arc<str>>,
 }
 
@@ -65,7 +65,8 @@ pub fn usage(
     }
 }
 
-/// Returns whether a vector contains matrices. The vector of a joint family, for example, contains the matrices of several sites.
+/// Returns whether matrices are taken from a vector. For example, the vector of a joint family holds the elements of several
+/// sites, which may be matrices.
 fn widens(row: &Function, users: &[Vec<Value>], vector: Value) -> bool {
     let moves = [&ops::slice::SLICE, &ops::reshape::RESHAPE];
     let mut moved = users[vector.index()]
@@ -74,8 +75,8 @@ fn widens(row: &Function, users: &[Vec<Value>], vector: Value) -> bool {
     moved.any(|user| row.ty(*user).rank() > 1 || widens(row, users, *user))
 }
 
-/// Returns the axes of a site that its products sum over. Fails if a use of the site is not a
-/// product of the form that `way` needs.
+/// Returns the axes of a site over which its products sum. Fails if the site is used in anything
+/// but products of the form that `way` needs.
 fn products(
     row: &Function,
     users: &[Value],
@@ -147,7 +148,7 @@ impl WeightProduct {
         })
     }
 
-    /// Fails if two elements of the result depend on the same weight.
+    /// Fails if the elements of the product share weights.
     fn independent(&self) -> Result<(), UnsupportedUse> {
         match self.against.iter().find(|letter| !self.weights.contains(letter)) {
             Some(letter) if self.result.contains(letter) => Err(UnsupportedUse::SeveralVectors),
@@ -191,8 +192,8 @@ impl WeightProduct {
     }
 }
 
-/// Finds sums `w h + b` that allow one draw to replace the draws of `w h` and of `b`. Returns a map
-/// from each sum to its product and to the parameter of `b`.
+/// Finds sums `w h + b` for which a single draw of the sum can replace a draw of `w h` and a draw
+/// of `b`. Returns, for each sum, its product and the parameter that is `b`.
 pub fn folds(
     row: &Function,
     users: &[Vec<Value>],

@@ -24,9 +24,9 @@ static MOVING: [&OpDef; 6] = [
     &ops::stop_gradient::STOP_GRADIENT,
 ];
 
-/// Returns a function whose results are the positions of each selection in `function`, in order.
-/// Also returns the sizes of the axes. Where a choice takes a branch that does not use the selected
-/// element, the position is 0.
+/// Returns a function whose results are the positions of each selection in `function`, in order,
+/// and the sizes of the axes. A position is 0 where a choice takes a branch that does not use the
+/// selected element.
 ///
 /// The search runs before loops are expanded. Batching replaces a selection by a sum over a mask if
 /// its index differs between positions of a loop.
@@ -73,8 +73,8 @@ fn collect(function: &Function) -> (Function, Vec<usize>) {
     (builder.finish(named.collect()), sizes)
 }
 
-/// Returns the positions `index` of the selection `gather`. Where choices of the same shape do not
-/// use the selected element, the position is 0.
+/// Returns the positions `index` of the selection `gather`. A position is 0 where a choice of the
+/// same shape does not use the selected element.
 fn guarded(
     builder: &mut Builder,
     (function, users): (&Function, &[Vec<Value>]),
@@ -108,9 +108,9 @@ fn guarded(
     guarded
 }
 
-/// Returns the row of each element of `value`, as a real. Each element is computed from one
-/// position along the first axis of a whole column, and this position is the row. Returns `None` if
-/// an element does not come from a whole column. `is_column` returns whether a parameter is a whole
+/// Returns the row of each element of `value`, as a real. This is the position, along the first
+/// axis of a whole column, from which the element is computed. Returns `None` if an element does
+/// not come from a whole column. `is_column` returns whether a parameter is a whole
 /// column.
 pub fn rows(
     builder: &mut Builder,

@@ -11,7 +11,7 @@ use bnnc_graph::ops;
 /// Returns whether the input with a given name selects levels.
 pub type Selects<'a> = &'a dyn Fn(&str) -> bool;
 
-/// Compares two elaborations of a model. They differ only in the sizes of the axes of levels. An
+/// Compares two elaborations of a model that differ only in the number of levels. An
 /// element along such an axis may depend only on elements of its own level and on values that all
 /// levels share. Only the inputs that satisfy `selects` may select a level.
 ///
@@ -74,7 +74,7 @@ impl Pair<'_> {
         !self.axes(value).is_empty()
     }
 
-    /// Returns `None` if the attributes of the two nodes differ. The shapes of constants and
+    /// Returns `None` if the attributes of the two nodes differ. Only the shapes of constants and
     /// broadcasts may differ.
     fn same_attributes(&self, op: &'static OpDef, one: &[Attr], other: &[Attr]) -> Option<()> {
         let same = |(one, other): (&Attr, &Attr)| match (one, other) {

@@ -32,7 +32,7 @@ use std::sync::Arc;
 const WORTH: u64 = 4;
 
 /// A value without an axis of rows is hoisted only if it takes at least this number of operations.
-/// Without hoisting, such a value is computed only once per evaluation, and not once per row.
+/// Even without hoisting, such a value is computed only once per evaluation and not once per row.
 const SHARED_WORTH: u64 = 1 << 12;
 
 /// The hoisted values of a row may have at most this many more elements than the row's data. The
@@ -92,8 +92,7 @@ fn name(at: usize) -> Arc<str> {
     format!("hoisted/{at}").into()
 }
 
-/// The search for values to hoist. The search starts at the constant values that moving values use
-/// as operands.
+/// The search for values to hoist. The search starts at the constant operands of moving values.
 struct Search<'a> {
     function: &'a Function,
     moving: HashSet<Value>,
@@ -196,8 +195,8 @@ fn keeps_rows(ty: &Type) -> bool {
 }
 
 /// Returns the number of scalar operations of one node for one row. The number is a static weight,
-/// not a time. A division or a root counts as four operations. A function that is computed by a
-/// series counts as sixteen.
+/// not a time. A division or a root is counted as four operations, and a function that is computed
+/// by a series as sixteen.
 fn work(function: &Function, value: Value) -> u64 {
     let NodeKind::Apply { op, args, attrs } = &function.nodes[value].kind else {
         return 0;
@@ -245,7 +244,8 @@ fn side(function: &Function, args: &[Value]) -> u64 {
     dim.map_or(1, |dim| dim.resolve(&Sizes::default()) as u64)
 }
 
-/// Returns the number of multiplications that a contraction needs: the product of the sizes of all its letters.
+/// Returns the number of multiplications in a contraction, which is the product of the sizes of all its
+/// letters.
 fn products(function: &Function, args: &[Value], labels: &str) -> u64 {
     let labels = ContractionLabels::checked(labels);
     let size = |letter: &char| {
@@ -262,7 +262,7 @@ fn products(function: &Function, args: &[Value], labels: &str) -> u64 {
     labels.all().iter().map(size).product()
 }
 
-/// Returns the chosen values as functions of the parameters that they need.
+/// Returns the function that computes the chosen values. It has only the parameters that they need.
 fn prepare(function: &Function, chosen: &[Value]) -> Function {
     let needed = needed_by(function, chosen);
     let mut builder = Builder::new("prepare");
@@ -292,8 +292,8 @@ fn rest(function: &Function, chosen: &[Value], params: &Params<'_>) -> Function 
     builder.finish(nodes::named(function, &results))
 }
 
-/// Copies the nodes that are needed, and puts parameters in place of the nodes in `replaced`. The parameters
-/// come first.
+/// Copies the nodes that the results need, with parameters in place of the nodes in `replaced`. The
+/// parameters come first.
 fn copy(
     builder: &mut Builder,
     function: &Function,

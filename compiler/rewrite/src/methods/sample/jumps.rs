@@ -7,8 +7,8 @@ use bnnc_graph::function::Function;
 use bnnc_graph::op::Vjp;
 use bnnc_graph::ops;
 
-/// Returns whether the model compares or rounds a value that depends on the site, when it computes
-/// the arguments of the observed distributions. The result is also true for functions that are
+/// Returns whether the arguments of the observed distributions are computed with a comparison or
+/// rounding of a value that depends on the site. The result is also true for functions that are
 /// continuous despite a comparison, such as `if x > 0 { x } else { 0 }`.
 pub fn may_jump(densities: &Densities, site: &str) -> bool {
     let function = &densities.likelihood_arguments;

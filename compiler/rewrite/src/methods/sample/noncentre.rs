@@ -2,12 +2,11 @@
 //!
 //! Note \[Noise of a prior\]. The sampler of the prior determines the form of the noise. The
 //! sampler must compute a draw of the form `loc + scale * noise`, element by element, where `loc`
-//! and `scale` do not depend on noise. If the draw also depends on a parameter through the noise
-//! (such as on the degrees of freedom of Student's t), this dependence belongs to the noise. The
-//! position of the site is `z = (x - loc) / scale`. The density of the position is the density of
-//! the prior at `loc + scale z`, times `|scale|`. This formula holds for any `loc` and `scale`. A
-//! bad choice makes the position less useful, but not wrong. The code does not refer to any family
-//! by name.
+//! and `scale` do not depend on noise. The noise itself may depend on other parameters, such as the
+//! degrees of freedom of Student's t. The position of the site is `z = (x - loc) / scale`. The
+//! density of the position is the density of the prior at `loc + scale z`, times `|scale|`. This
+//! formula holds for any `loc` and `scale`. A bad choice makes the position less useful, but not
+//! wrong. The code does not refer to any family by name.
 
 use crate::density::SitePrior;
 use crate::diagnostics;
@@ -43,7 +42,8 @@ pub fn value(builder: &mut Builder, prior: &SitePrior, scope: &Scope, z: Value) 
 }
 
 /// Returns the scale of a prior as a function of the preceding sites and the shared inputs. Returns
-/// `None` if the sampler of the prior does not have the form `loc + scale * noise` with a scale.
+/// `None` if the sampler of the prior does not have the form `loc + scale * noise`, or does not
+/// have a scale.
 pub fn scale(prior: &SitePrior) -> Option<Function> {
     let (mut builder, _, arguments) = nodes::extended("scale", &prior.arguments);
     let scale = affine(&mut builder, &prior.distribution, &arguments)
@@ -167,8 +167,7 @@ enum Part {
 
 /// Returns the form of a sampler's result. Nodes that depend on noise are not built.
 fn interpret(builder: &mut Builder, sampler: &Function, arguments: &[Value]) -> Option<Part> {
-    // The parameters of a sampler are the parameters of the distribution, followed by the
-    // coordinates of the noise.
+    // A sampler has the parameters of the distribution, followed by the coordinates of the noise.
     let arguments = arguments.iter().map(|argument| Part::Free(*argument));
     let params = arguments.chain(std::iter::repeat(Part::Noisy(Affine::NOISE)));
     let parts = sampler.map_nodes(params, |call, parts| {
@@ -261,8 +260,8 @@ fn product(builder: &mut Builder, x: Part, y: Part) -> Affine {
     }
 }
 
-/// Divides one value by another. If the divisor has noise but no `loc`, its reciprocal has the same
-/// form. Any other divisor with noise counts as plain noise.
+/// Divides one value by another. The reciprocal of a noisy divisor without a `loc` has the same
+/// form. A quotient with any other noisy divisor is treated as plain noise.
 fn quotient(builder: &mut Builder, x: Part, y: Part) -> Affine {
     let mut reciprocal = |value| builder.reciprocal(value);
     let inverse = match y {

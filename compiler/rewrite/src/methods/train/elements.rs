@@ -7,7 +7,7 @@ use bnnc_graph::function::Function;
 /// Turns a function of scalars into a function of tensors. The parameters marked in `mapped` have
 /// the shape `shape`; the others stay scalars.
 pub fn map_elements(function: &Function, mapped: &[bool], shape: &Shape) -> Function {
-    // Each batching adds its axis in front, so the sizes are visited from the last axis to the
+    // Each call of `batch` adds its axis in front, so the axes are added from the last to the
     // first.
     shape
         .dims()

@@ -1,5 +1,5 @@
-//! `pruning`: predictions without some of the weights, and the moments that rank the weights (by
-//! their signal-to-noise ratio).
+//! `pruning`: predictions with some weights set to zero, and the moments from which the weights are
+//! ranked by their signal-to-noise ratio.
 
 use super::{Refusal, TrainingSettings};
 use crate::density::Densities;
@@ -61,8 +61,7 @@ pub fn pruning(
     })
 }
 
-/// Returns the reason why the elements of a site cannot be removed. Returns `None` if the
-/// elements can be removed.
+/// If the elements of a site cannot be removed, returns the reason.
 fn stays(plan: &SitePlan<'_>) -> Option<String> {
     let family = &plan.posterior.family;
     let is_real = |site: &Site| site.support == Support::Real;

@@ -11,7 +11,8 @@ use std::sync::Arc;
 
 /// Multiplies gradients by one factor, so that their common norm is at most `most` (Pascanu et al. 2013).
 pub(super) fn clip(builder: &mut Builder, gradients: &mut [Value], most: Value) {
-    // The gradients are divided by `most` before they are squared: the square of a large gradient could overflow.
+    // The gradients are divided by `most` before they are squared, because the square of a large gradient could
+    // overflow.
     let mut squares = builder.zeros_like(most);
     for gradient in &*gradients {
         let shape = builder.shape(*gradient);
@@ -31,7 +32,7 @@ pub(super) fn clip(builder: &mut Builder, gradients: &mut [Value], most: Value) 
     }
 }
 
-/// Returns the next values of one parameter and of the optimiser's states for this parameter, under their names.
+/// Returns the names and the next values of one parameter and of the states that the optimiser keeps for it.
 pub(super) fn update(
     builder: &mut Builder,
     optimiser: &ElaboratedOptimiser,

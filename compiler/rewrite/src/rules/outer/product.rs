@@ -26,8 +26,8 @@ impl LetteredProduct {
         self.factors.iter().any(|(_, letters)| letters.contains(&letter))
     }
 
-    /// Multiplies the product by the sizes of the letters that no factor has. The product is constant along these letters, so a sum over a letter is
-    /// a multiplication by its size. Returns `None` if the size of such a letter is not fixed.
+    /// Multiplies the product by the sizes of the letters that no factor has. The product is constant along such a letter, so summing over the
+    /// letter multiplies it by the size. Returns `None` if the size of such a letter is not fixed.
     pub fn repeated<'a>(
         self,
         letters: impl Iterator<Item = &'a char>,
@@ -88,8 +88,8 @@ impl LetterSizes {
         known.map_or(Dim::Fixed(1), |(_, dim)| *dim)
     }
 
-    /// Returns the number of elements of a tensor with these letters. Typical values replace
-    /// symbolic sizes.
+    /// Returns the number of elements of a tensor with these letters. Symbolic sizes are replaced
+    /// by typical values.
     pub fn count(&self, letters: &[char]) -> f64 {
         let size = |letter: &char| match self.of(*letter) {
             Dim::Fixed(size) => size as f64,
