@@ -20,7 +20,7 @@ pub struct DeviceArena<'a> {
     pub offsets: &'a [usize],
     /// The number of bytes of all buffers together.
     pub bytes: usize,
-    /// The largest value of each size in a run of the plan.
+    /// For each size, its largest value in a run of the plan.
     pub capacity: &'a Sizes,
 }
 
@@ -57,7 +57,7 @@ pub fn one_by_one(
     Ok(())
 }
 
-/// An open session on a device: one arena, and the plan that runs on this arena. Operations take
+/// An open session on a device. A session has one arena, and a plan that runs on this arena. Operations take
 /// effect in the order of the calls, but may run asynchronously until the next download returns.
 /// Therefore, the error of an operation may be returned by a later call.
 pub trait DeviceSession: Send {
@@ -101,7 +101,7 @@ pub trait DeviceSession: Send {
         Ok(false)
     }
 
-    /// Returns the address of a byte of the arena, for a copy by another session. All earlier operations have completed on return.
+    /// Returns the address of a byte of the arena. Another session can copy from this address. All earlier operations have completed on return.
     ///
     /// # Errors
     /// Fails if the device reports an error.
@@ -141,13 +141,13 @@ pub struct CachedRows<'a> {
 pub struct DeviceAddress<'a> {
     /// The identifier of the device in this process.
     pub device: u64,
-    /// The address on the device.
+    /// The address in the memory of the device.
     pub address: u64,
     valid: PhantomData<&'a ()>,
 }
 
 impl DeviceAddress<'_> {
-    /// Wraps an address on a device.
+    /// Wraps an address in the memory of a device.
     ///
     /// # Safety
     /// The memory from the address to the end of its buffer must stay valid for `'a`.

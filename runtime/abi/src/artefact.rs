@@ -17,23 +17,24 @@ const MAGIC: &[u8; 8] = b"bnnc-run";
 /// length of the bundle as a little-endian `u64`.
 const TRAILER: &[u8; 8] = b"nur-cnnb";
 
-/// The number of bytes of a bundle before its body.
+/// The number of bytes that precede the body of a bundle.
 const FIXED: usize = 32;
 
-/// The version of the layout, which the writer and the reader of a bundle must share. `tests/tests/layout.rs` fails if the types of a bundle change
+/// The version of the layout. It must be the same in the writer and in the reader of a bundle.
+/// `tests/tests/layout.rs` fails if the types of a bundle change
 /// but this version does not. The test also covers the data that compiled code and the runtime share.
 pub const LAYOUT: u64 = 20;
 
 /// The text before the version in the mark of a runtime.
 const MARK: &str = "\0bnnc-runner ";
 
-/// Returns the number of bytes of the mark of a runtime of this version.
+/// Returns the number of bytes of the mark that a runtime of this version contains.
 pub const fn mark_bytes(version: &str) -> usize {
     MARK.len() + version.len() + 9
 }
 
-/// Returns the mark of a runtime of this version, by which `bnnc build` recognises the runtime: a text with the version, a zero byte, and [`LAYOUT`]
-/// as a little-endian `u64`. `N` is [`mark_bytes`].
+/// Returns the mark that a runtime of this version contains. `bnnc build` recognises the runtime by this mark. The mark consists of a text with the
+/// version, a zero byte, and [`LAYOUT`] as a little-endian `u64`. `N` is [`mark_bytes`].
 pub const fn mark<const N: usize>(version: &str) -> [u8; N] {
     let (text, version, layout) = (MARK.as_bytes(), version.as_bytes(), LAYOUT.to_le_bytes());
     let mut mark = [0; N];
@@ -51,7 +52,8 @@ pub const fn mark<const N: usize>(version: &str) -> [u8; N] {
     mark
 }
 
-/// Returns the layout of the bundles that a runtime of this version reads; `None` if the bytes are not those of such a runtime.
+/// Returns the layout of the bundles that a runtime reads, given the bytes of the runtime. Returns `None`
+/// if the bytes are not a runtime of this version.
 pub fn layout_of(runtime: &[u8], version: &str) -> Option<u64> {
     // The text is assembled at run time, so that this executable does not contain it.
     let text = [MARK, version, "\0"].concat();
@@ -163,8 +165,8 @@ impl std::error::Error for BundleError {}
 /// Writes a bundle for the architecture of this machine and the given processor features.
 ///
 /// # Errors
-/// Fails if the code of a program is not an object: such code cannot be used outside the process in
-/// which it was compiled.
+/// Fails if the code of a program is not an object, because such code cannot be used outside the
+/// process in which it was compiled.
 pub fn encode(built: &Built, features: Vec<String>) -> Result<Vec<u8>, BundleError> {
     let head = Head {
         architecture: std::env::consts::ARCH.to_owned(),

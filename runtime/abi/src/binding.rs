@@ -1,4 +1,4 @@
-//! The sources of the values of a program's inputs and outputs.
+//! The sources from which the inputs and outputs of a program get their values.
 
 use crate::code::Artifact;
 use crate::data::{Elements, Field, FieldKind};
@@ -20,8 +20,8 @@ pub struct Binding {
     pub shape: Vec<usize>,
     /// The map from the values of the column to positions along an axis.
     pub codes: Codes,
-    /// The intercept that belongs to this input: the parameter that the model adds to a weighted
-    /// sum of the elements of this input. `None` if the model does not add such a parameter.
+    /// The intercept that belongs to this input. This is the parameter that the model adds to a
+    /// weighted sum of the elements of this input. `None` if the model does not add such a parameter.
     pub intercept: Option<String>,
 }
 
@@ -30,7 +30,8 @@ pub struct Binding {
 pub enum Codes {
     /// An integer is itself the position. The position of a text is the index of its level.
     Positions,
-    /// The position of an integer is its index in this list: the distinct integers of the column at build time, in ascending order.
+    /// The position of an integer is its index in this list. The list contains the distinct integers of
+    /// the column at build time, in ascending order.
     Ids(Vec<i64>),
     /// The position of a text is its index in this list.
     Texts(Vec<String>),
@@ -50,9 +51,9 @@ pub fn images<'a>(
 }
 
 impl Binding {
-    /// Checks that a value has the declared type. Returns the text of the type if it does not, and
-    /// `None` if it does. An end of an interval belongs to the type `real(low, high)` here, because
-    /// rounding may produce this value.
+    /// Checks that a value has the declared type. If the value does not have the type, returns the
+    /// text of the type. Otherwise, returns `None`. In this check, the type `real(low, high)`
+    /// includes both ends of the interval, because rounding may produce these values.
     pub fn excludes(&self, value: f64) -> Option<String> {
         match self.support {
             Some((low, high)) if value < low || value > high => Some(match (low, high) {
@@ -106,8 +107,8 @@ impl DataSource {
         matches!(self, DataSource::Whole(_) | DataSource::Shared(_))
     }
 
-    /// Returns the column of the data item's own files from which the input takes its values
-    /// unchanged, or `None` for other sources.
+    /// If the input takes its values unchanged from a column of the data item's own files, returns
+    /// this column. Otherwise, returns `None`.
     pub fn column(&self) -> Option<&str> {
         match self {
             DataSource::Field(name) | DataSource::Whole(name) => Some(name),
@@ -121,8 +122,8 @@ impl DataSource {
 /// known.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Positions {
-    /// The program `(data..) -> position/0, ..`. Each output is `[batch, ..]` and has the positions of one check. If check `k` depends on elements of
-    /// whole columns, there is a further output `row/k` of the same shape, with the rows of these elements.
+    /// The program `(data..) -> position/0, ..`. Each output is `[batch, ..]` and has the positions of one check. If check `k` depends on elements
+    /// of whole columns, there is a further output `row/k` of the same shape, which contains the rows of these elements.
     pub program: Artifact,
     /// The axes along which positions are checked.
     pub checks: Vec<PositionCheck>,

@@ -150,8 +150,8 @@ pub enum LocationForm {
     Sampled(String),
 }
 
-/// The largest number of simplices into which the box of one row is cut, for one output and one
-/// iterate. If a box would need more simplices, the weights are drawn instead.
+/// The box of one row, for one output and one iterate, is cut into at most this number of
+/// simplices. If a box would need more simplices, the weights are drawn instead.
 pub const MOST_SIMPLICES: usize = 20_000;
 
 /// The largest number of weights whose box is cut into pieces. The limit is small because a box of
@@ -199,7 +199,7 @@ options! {
     }
 }
 
-/// The rule by which rows share the choice of the collapsed weights.
+/// The rule that decides whether all rows share one choice of the collapsed weights.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Selection {
     /// Each row has its own choice.
@@ -291,7 +291,7 @@ impl CollapsedSettings {
     }
 }
 
-/// The definition of the box of a weight from the values of the weight at the iterates.
+/// How the box of a weight is computed from the values of the weight at the iterates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum BoxExtent {
     /// The box extends from the smallest to the largest of these values.
@@ -316,8 +316,8 @@ pub enum LikelihoodNoise {
         /// The weight of the Normal in the mixture.
         floor: f64,
     },
-    /// The density of the published code at a known target. The published density is a triangle,
-    /// truncated to the range of the scored targets, plus a uniform density on that range.
+    /// The density that the published code assigns to a known target. It is a triangle, truncated
+    /// to the range of the scored targets, plus a uniform density on this range.
     Published {
         /// The radius in standard deviations.
         alpha: f64,
@@ -332,8 +332,8 @@ pub enum LikelihoodNoise {
 pub enum Sigmoid {
     /// The exact logistic function.
     Exact,
-    /// The cubic polynomial that, among those with a continuous slope, is closest to the logistic
-    /// function in mean square.
+    /// A cubic polynomial with a continuous slope. Among all such polynomials, it is closest to the
+    /// logistic function in mean square.
     Cubic,
 }
 

@@ -1,4 +1,4 @@
-//! The cost of one run of a program as a function of the sizes of its dimensions. The sizes are
+//! The cost of one run of a program, as a function of the sizes of the program's dimensions. The sizes are
 //! known only at run time, so a built executable can report the cost for other data.
 
 use crate::plan::Amount;
@@ -9,11 +9,11 @@ use serde::{Deserialize, Serialize};
 /// The cost report of one inference block.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Cost {
-    /// Scalar parameters of the model.
+    /// The number of scalar parameters of the model.
     pub parameters: usize,
     /// The number of scalar variational parameters.
     pub variational_parameters: usize,
-    /// The number of nodes of the objective's graph through which a gradient flows.
+    /// The number of nodes through which a gradient flows, in the graph of the objective.
     pub gradient_nodes: usize,
     /// The work of one step of the inference method, as a function of the sizes.
     pub step: CostEstimate,
@@ -35,7 +35,7 @@ pub struct Effort {
     pub bytes: u64,
 }
 
-/// The work of a program: one term for each launch or call, in order.
+/// The work of a program, as a sum with one term for each launch or call. The terms are in the order of the program.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CostEstimate(pub Vec<CostTerm>);
 

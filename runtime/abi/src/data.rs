@@ -1,4 +1,4 @@
-//! The specification of a `data` item, resolved from the program and the command line, and the schema of its files.
+//! The specification of a `data` item, and the schema of its files. The specification comes from the program and the command line.
 
 use crate::method::declare::{OptionValue, RawOption, words};
 use crate::settings::Files;
@@ -121,7 +121,7 @@ pub enum Contents {
     Columns,
     /// Named arrays of any shape, without an order.
     Arrays,
-    /// One array of inputs and one of targets, in one file or in a file each.
+    /// One array of inputs and one array of targets, in a single file or in two separate files.
     Pair,
 }
 
@@ -206,7 +206,7 @@ pub struct DataSpec {
     /// True if each channel of images is standardised with its mean and standard deviation over the pixels of all training rows.
     #[serde(default)]
     pub normalise_channels: bool,
-    /// The divisor of the standard deviations of `normalise`, `standardise` and `zscore`.
+    /// The divisor of the standard deviations that `normalise`, `standardise` and `zscore` use.
     pub divisor: Divisor,
     /// The factor by which every input is multiplied, as in `scale = 1 / 126`. The bytes of `idx` and `cifar` files are converted to reals before
     /// the factor is applied.
@@ -218,7 +218,7 @@ pub struct DataSpec {
     /// The angles, in degrees and counter-clockwise, by which the images of the test rows are
     /// rotated. Each angle gives a separate test set; the first one is the main test set.
     pub rotate: Vec<f64>,
-    /// Rows for which predictions should be less certain than for the test rows.
+    /// Rows for which predictions should be less certain than the predictions for test rows.
     pub outliers: Option<Outliers>,
 }
 
@@ -249,11 +249,11 @@ impl DataSpec {
         paths
     }
 
-    /// Replaces files by the files of the options `--data NAME=PATH`, `--data NAME.test=PATH` and
-    /// `--data NAME.outliers=PATH`.
+    /// Replaces files by the files that the options `--data NAME=PATH`, `--data NAME.test=PATH` and
+    /// `--data NAME.outliers=PATH` name.
     ///
     /// # Errors
-    /// Returns the number of files of outliers if it is larger than one.
+    /// If several files of outliers are given, returns their number.
     pub fn take(&mut self, files: &Files) -> Result<(), usize> {
         for (item, given) in files {
             match item.strip_prefix(&*self.name) {
@@ -270,7 +270,7 @@ impl DataSpec {
     }
 }
 
-/// The type of the elements of a model's input or output.
+/// The type that the elements of a model's input or output have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Elements {
     /// The elements are reals.
@@ -286,8 +286,9 @@ pub enum Elements {
 }
 
 impl Elements {
-    /// Checks that a value has this type. Returns the text of the type if it does not, and `None`
-    /// if it does. Values of the type `index` are checked by [`Codes`](crate::binding::Codes)
+    /// Checks that a value has this type. If the value does not have the type, returns the text of
+    /// the type. Otherwise, returns `None`. Values of the type `index`
+    /// are checked by [`Codes`](crate::binding::Codes)
     /// instead.
     pub fn excludes(self, value: f64) -> Option<&'static str> {
         let is_whole = value.fract() == 0.0;
@@ -339,8 +340,8 @@ impl Elements {
     }
 }
 
-/// Returns the first level that is not a number. Because of this level, a column of numbers was
-/// read as text.
+/// Returns the first level that is not a number. This level is the reason why a column of numbers
+/// was read as text.
 pub fn word(levels: &[String]) -> &str {
     let mut words = levels.iter().filter(|level| level.parse::<f64>().is_err());
     words.next().or(levels.first()).map_or("", String::as_str)
@@ -372,8 +373,8 @@ pub struct Field {
 }
 
 impl Field {
-    /// Returns a phrase for messages: the property of the values that makes this a field of reals
-    /// instead of integers.
+    /// Returns a phrase for messages. The phrase states the property of the values because of which
+    /// this is a field of reals instead of integers.
     pub fn reals(&self) -> &'static str {
         let is_beyond = |end: f64| end.abs() >= i64::MAX as f64;
         match self.extent {
@@ -425,7 +426,8 @@ pub struct InputEntry {
     pub elements: usize,
 }
 
-/// Returns the axes of an array as `rank` axes. Axes of size 1 are added or left out in front. `None` if another axis would have to be left out.
+/// Returns the axes of an array as `rank` axes. Axes of size 1 are added or removed at the front. Returns `None` if an
+/// axis of another size would have to be removed.
 pub fn with_rank(axes: &[usize], rank: usize) -> Option<Vec<usize>> {
     let spare = axes.len().saturating_sub(rank);
     let (left_out, kept) = axes.split_at_checked(spare)?;
@@ -434,7 +436,7 @@ pub fn with_rank(axes: &[usize], rank: usize) -> Option<Vec<usize>> {
     is_kept.then(|| ones.chain(kept.iter().copied()).collect())
 }
 
-/// The schema of a data item, from the header of its files and a scan of the rows.
+/// The schema of a data item. It is determined from the headers of the files and a scan of the rows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Schema {
     /// The name of the data item.
@@ -456,7 +458,7 @@ pub struct Schema {
     /// The number of input columns: the size `d` of an input `real[d]`. The input columns are
     /// listed in `inputs = [..]`. Without this option, they are all columns except the target.
     pub inputs: usize,
-    /// The axes of the inputs of one row if the inputs are one array. Otherwise empty.
+    /// If the inputs are one array, the axes of one of its rows. Otherwise empty.
     #[serde(default)]
     pub axes: Vec<usize>,
     /// The names that the program gives to the input columns; empty if some of them are elements of an array.

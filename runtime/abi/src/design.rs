@@ -1,5 +1,5 @@
-//! The part of a model that is linear in parameters: sums of parameters, each multiplied by a
-//! column of the data.
+//! The part of a model that is linear in parameters. It consists of sums of terms, and each term is
+//! a parameter multiplied by a column of the data.
 
 use bnnc_math::scalar::Scalar;
 use serde::de::Error;
@@ -26,8 +26,8 @@ pub struct Design {
 pub struct LinearSum {
     /// The terms; each coefficient occurs once.
     pub terms: Vec<LinearTerm>,
-    /// The link if the sum is a linear predictor: the distribution of an output depends on it through scalar functions without further
-    /// parameters. `None` for the sums in the hidden layers of a network.
+    /// The link, if the sum is a linear predictor. The distribution of an output depends on a linear predictor through scalar
+    /// functions without further parameters. `None` for the sums in the hidden layers of a network.
     pub link: Option<PredictorLink>,
 }
 
@@ -171,7 +171,7 @@ fn quotient(scalar: Scalar, args: &[ColumnFormula]) -> Option<[&ColumnFormula; 2
         })
 }
 
-/// Precedence levels of operators, as in the grammar of the language. A higher level binds more tightly.
+/// The precedence levels that operators have in the grammar of the language. A higher level binds more tightly.
 const CHOICE: u8 = 0;
 const EITHER: u8 = 1;
 const BOTH: u8 = 2;

@@ -1,5 +1,5 @@
-//! A program for a device with its own memory: the images of the kernels, and the parameters of
-//! each launch.
+//! A program for a device with its own memory. It consists of the images of the kernels, and the
+//! parameters of each launch.
 //!
 //! Note [What entries owe]. A device runs a launch of a plan as a whole and never cuts it into
 //! chunks. The entries that implement one kernel run in order. Up to rounding, the entries must
@@ -31,7 +31,7 @@ pub struct DeviceProgram {
 /// All entries as text for one architecture.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Image {
-    /// The lowest compute capability on which the image runs, times ten: for example 80 for 8.0.
+    /// The lowest compute capability on which the image runs, times ten. For example, 80 stands for 8.0.
     pub capability: u32,
     /// The code in PTX.
     pub ptx: Arc<str>,
@@ -42,12 +42,12 @@ pub struct Image {
 pub struct LaunchSequence {
     /// The entries, in order.
     pub entries: Vec<KernelEntry>,
-    /// The number of bytes of device memory for intermediate results of these entries. The initial
+    /// The number of bytes of device memory that these entries need for intermediate results. The initial
     /// content of this memory is undefined.
     pub scratch: Count,
 }
 
-/// The implementation of all calls of one primitive that have the same number of integers.
+/// The implementation of one primitive, for all of its calls with the same number of integers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Routine {
     /// The primitive that the routine implements.
@@ -113,8 +113,8 @@ pub struct KernelEntry {
     pub block: [u32; 3],
     /// The number of bytes of shared memory that the image declares.
     pub static_shared: u32,
-    /// The number of bytes of shared memory that a launch needs beyond the bytes that the image
-    /// declares.
+    /// The number of bytes of shared memory that a launch needs in addition to the bytes that the
+    /// image declares.
     pub dynamic_shared: Count,
     /// The function's parameters in order, 64 bits each.
     pub parameters: Vec<KernelParameter>,
@@ -180,8 +180,8 @@ impl Count {
         }
     }
 
-    /// Returns whether every slot in the count exists, given the numbers of buffer slots and of
-    /// integer slots.
+    /// Returns whether every slot in the count exists. The arguments are the number of buffer slots
+    /// and the number of integer slots.
     fn is_bound(&self, buffers: usize, ints: usize) -> bool {
         match self {
             Count::Fixed(_) | Count::Outer => true,

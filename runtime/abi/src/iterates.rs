@@ -1,4 +1,4 @@
-//! Posteriors made of the iterates of one training (averages) or of the results of several
+//! Posteriors that consist of the iterates of one training (averages) or of the results of several
 //! trainings (ensembles).
 
 use crate::code::Artifact;
@@ -40,8 +40,10 @@ pub struct Swag {
     /// The states that differ between draws: the trained states, which the Gaussian covers, and the running means. All other states keep their values
     /// from the end of the training: after the last epoch or, with early stopping, after the best epoch.
     pub moved: Vec<String>,
-    /// The program `NAME/mean..` of the means over the rows of a call, with the data ports of a training step. Absent if the model has no running
-    /// means. With this program, the running means are recomputed for weights that no training step used: the average and the draws.
+    /// The program that returns `NAME/mean..`: the means over the rows of a call. It has the data ports of a
+    /// training step. Absent if the model has no running
+    /// means. This program recomputes the running means for weights that did not occur in a training
+    /// step: the average of the iterates, and the draws.
     pub means: Option<Artifact>,
     /// The selection of the iterates.
     pub options: IterateOptions,
@@ -123,7 +125,7 @@ impl Swag {
         }
     }
 
-    /// Returns the smallest number of iterates from which the form of covariance can be computed.
+    /// Returns the smallest number of iterates from which this form of covariance can be computed.
     pub fn least(&self) -> usize {
         match self.gaussian.covariance {
             Covariance::Point | Covariance::Snapshots => 1,

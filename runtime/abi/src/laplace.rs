@@ -83,7 +83,7 @@ pub struct Laplace {
     /// The free states that affect the likelihood of a row given `f`, but not `f` itself, such as a noise level.
     pub noise: Vec<String>,
     /// The number of scalars in all sites on which the outputs depend, including sites that are not
-    /// approximated. This number is the `D` in the scale of the prior of a subnetwork.
+    /// approximated. This number is the `D` in the formula `S / D` for the prior scale of a subnetwork.
     pub parameters: usize,
     /// The number of elements of `f`.
     pub outputs: usize,
@@ -97,21 +97,21 @@ pub struct Laplace {
     pub blocks: Vec<WeightBlock>,
     /// The options of the approximation.
     pub options: GaussianOptions,
-    /// The plans of an approximation that needs less memory. Absent if this approximation already
+    /// The plans for a smaller approximation, which needs less memory. Absent if this approximation already
     /// has a subnetwork or a diagonal precision.
     pub smaller: Option<Box<Smaller>>,
 }
 
-/// A port of the training step: the factor by which the derivative of the log prior with respect to
-/// a state is multiplied.
+/// A port of the training step. The derivative of the log prior with respect to a state is
+/// multiplied by the factor in this port.
 pub const PRIOR_FACTOR: &str = "prior/factor";
 
-/// A port of the training step: the term that is added to the derivative of the log posterior with
-/// respect to a state. With this term, the derivative becomes the derivative of the log marginal
+/// A port of the training step. The term in this port is added to the derivative of the log posterior
+/// with respect to a state. With this term, the derivative becomes the derivative of the log marginal
 /// likelihood.
 pub const EVIDENCE_SLOPE: &str = "evidence/slope";
 
-/// The plans of an approximation of the same model that needs less memory. The programs of these
+/// The plans for a smaller approximation of the same model, which needs less memory. The programs of these
 /// plans are not compiled. Before an error about memory recommends the smaller approximation, these
 /// plans show whether it would fit into memory.
 #[derive(Clone, Serialize, Deserialize)]
@@ -122,8 +122,8 @@ pub struct Smaller {
     pub selected: Plan,
     /// The plan of [`Programs::squares`] for these weights.
     pub squares: Plan,
-    /// The plan of [`Programs::squares`] for the approximated weights, as a diagonal precision
-    /// needs it.
+    /// The plan of [`Programs::squares`] for the approximated weights, which a diagonal precision
+    /// needs.
     pub diagonal: Plan,
     /// The plan of [`Programs::spread`] for the approximated weights.
     pub spread: Plan,
@@ -292,8 +292,8 @@ pub struct WeightBlock {
     pub left: usize,
     /// The number of rows of the right factor.
     pub right: usize,
-    /// True if, from one element of the block to the next, the row of the left factor changes
-    /// first.
+    /// True if, from element to element of the block, the row of the left factor changes faster
+    /// than the row of the right factor.
     pub swapped: bool,
 }
 
@@ -308,7 +308,7 @@ impl WeightBlock {
     }
 }
 
-/// The form of the likelihood of one row given `f`.
+/// The form of the likelihood of one row, given `f`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Likelihood {
     /// Normal around `f`, with a scale that is the same for all rows.

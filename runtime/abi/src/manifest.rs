@@ -41,7 +41,7 @@ pub struct Manifest {
     pub infers: Vec<InferenceBlock>,
     /// The `compare` items of the program.
     pub compares: Vec<CompareBlock>,
-    /// The schemas of the data of this run by data item, known before the data are read.
+    /// For each data item, the schema of its data in this run. The schemas are known before the data are read.
     #[serde(skip)]
     pub schemas: HashMap<String, Schema>,
 }
@@ -68,7 +68,7 @@ pub enum Init {
     Values(Vec<f64>),
 }
 
-/// One tensor that an optimiser updates: a variational parameter or a part of the optimiser's own state.
+/// One tensor that an optimiser updates. It is a variational parameter, or a part of the optimiser's own state.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct State {
     /// The buffer's name in the programs, for example `hidden.w/loc` or `hidden.w/loc/m`.
@@ -79,7 +79,7 @@ pub struct State {
     pub init: Init,
     /// True if the state is a parameter, which is saved and used by predictions; false if the state belongs to the optimiser alone.
     pub parameter: bool,
-    /// True if the state is the running mean of a quantity: training steps move it, but the optimiser does not.
+    /// True if the state is the running mean of a quantity. Training steps change it, but the optimiser does not.
     #[serde(default)]
     pub is_running_mean: bool,
     /// The source of the value if another inference block found the value. This state is then fixed. The source is the name of that block and the
@@ -316,8 +316,8 @@ impl InferenceBlock {
         read.map(|binding| &binding.from).collect()
     }
 
-    /// Returns the inference blocks that must run before this block: it starts from their values, takes their sites or iterates, or ranks weights by
-    /// their posterior.
+    /// Returns the inference blocks that must run before this block, because this block starts from their values, uses their sites or iterates, or
+    /// ranks weights by their posterior.
     pub fn needs(&self) -> Vec<&str> {
         let start = self.start.iter().filter_map(|start| match start {
             Start::Infer(name) => Some(name.as_str()),
@@ -341,7 +341,7 @@ impl InferenceBlock {
         method::lookup(self.method).is_some_and(MethodDef::finds_point)
     }
 
-    /// Returns whether the posterior of a training is a single value of each parameter, so that predictions do not differ between draws.
+    /// Returns whether the posterior of a training is a single value of each parameter. Predictions then do not differ between draws.
     pub fn is_point(&self) -> bool {
         let is_trained = method::lookup(self.method).is_some_and(|method| method.finds == Finds::Training);
         is_trained && self.reports.iter().all(|site| site.is_point)
@@ -377,7 +377,7 @@ impl InferenceBlock {
         }
     }
 
-    /// Returns the name of the data field with the values of an output.
+    /// Returns the name of the data field that contains the values of an output.
     pub fn column<'a>(&'a self, output: &'a Output) -> &'a str {
         let binding = self.bindings.iter().find(|binding| binding.port == output.name);
         match binding.map(|binding| &binding.from) {

@@ -210,7 +210,7 @@ impl MethodDef {
         T::OPTIONS.iter().all(|option| self.option(option.name).is_some())
     }
 
-    /// Adds the help `did you mean ..?` if `wrong` is the name of an option in another tool, or is
+    /// Adds the help `did you mean ..?` if `wrong` is what another tool calls an option, or is
     /// similar to the name of an option.
     pub fn suggest(&self, diagnostic: Diagnostic, wrong: &str) -> Diagnostic {
         match self.synonym(wrong) {

@@ -1,5 +1,5 @@
-//! The metrics of predictions: the name and the meaning of each, and the quantity from which it is
-//! computed.
+//! The metrics of predictions. A metric has a name and a meaning, and is computed from a certain
+//! quantity.
 
 use crate::manifest::{InferenceBlock, Output, OutputKind};
 use crate::ports::PortName;
@@ -183,7 +183,7 @@ impl Basis {
         matches!(self, Basis::LeftOut | Basis::Time)
     }
 
-    /// Returns the port by which the prediction program returns this quantity of an output; `None`
+    /// Returns the port in which the prediction program stores this quantity of an output; `None`
     /// if the output does not have the quantity.
     pub fn port(self, output: &Output) -> Option<PortName> {
         let is_number = matches!(output.kind, OutputKind::Real | OutputKind::Count);

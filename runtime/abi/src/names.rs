@@ -39,7 +39,7 @@ pub enum LabelSource {
     Levels(String),
     /// The names of the input columns.
     Columns,
-    /// The levels of a column at build time. A value of the column has the position of its level in
+    /// The levels of a column at build time. The position of a value is the index of its level in
     /// this list.
     Codes(Vec<String>),
 }

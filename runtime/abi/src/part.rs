@@ -1,4 +1,4 @@
-//! The trait that the parts of an inference block implement that belong to a method.
+//! The trait for the parts of an inference block that belong to a method.
 
 use crate::code::Artifact;
 use crate::data::Schema;
@@ -18,7 +18,7 @@ pub struct DataExtent<'a> {
     pub examples: usize,
 }
 
-/// The interface by which the compiler, the runtime and built executables access the part of an inference block that belongs to its method.
+/// The part of an inference block that belongs to its method. The compiler, the runtime and built executables access the part by this interface.
 pub trait MethodPart {
     /// Returns the programs that only this method has. The order of the programs depends on this
     /// part alone.
@@ -74,8 +74,8 @@ pub trait MethodPart {
         Vec::new()
     }
 
-    /// Returns the states of which the method stores several values that another inference block
-    /// can use: iterates, draws of chains, or members.
+    /// For some states, the method stores several values (iterates, draws of chains, or members)
+    /// that another inference block can use. Returns these states.
     fn held(&self) -> Option<&[String]> {
         None
     }

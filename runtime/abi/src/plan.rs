@@ -141,7 +141,7 @@ pub struct Buffer {
     pub storage: Storage,
     /// The axes of the tensor.
     pub shape: Shape,
-    /// The use of the buffer and the lifetime of its content.
+    /// How the buffer is used, and how long its content is kept.
     pub role: BufferRole,
 }
 
@@ -344,7 +344,8 @@ mod tests {
             })
         };
         let draws = Extent::of(Dim::Symbol(Symbol::Draws));
-        // The products of 3 pairs of a 4 x 5 and a 5 x 6 matrix. The four integers for each axis of pairs follow nine others.
+        // In each of 3 pairs, a 4 x 5 matrix is multiplied by a 5 x 6 matrix. Nine integers come first, and then four
+        // integers for each axis of pairs.
         let ints = [4, 6, 5, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0];
         let matmul = PlanStep::Call(PrimitiveCall {
             primitive: primitive::lookup("matmul").unwrap_or_else(|| panic!("`matmul` is registered")),

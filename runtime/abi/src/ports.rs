@@ -1,11 +1,11 @@
-//! The names of inputs and results of compiled programs that do not come from the model.
+//! The names of those inputs and results of compiled programs that do not come from the model.
 
 use std::sync::Arc;
 
 macro_rules! ports {
     ($($(#[$doc:meta])* $name:ident = $word:literal;)*) => {
-        /// The name of an input or a result that the compiler adds to the inputs and results of the
-        /// model.
+        /// The name of an input or a result which the compiler adds, and which the model does not
+        /// contain.
         ///
         /// The text of the name contains `$`, which the language does not allow in names. A
         /// parameter or a column called `loss` or `step` is therefore a different port.
@@ -138,7 +138,7 @@ impl PortName {
         PortName::ALL.iter().copied().find(|port| port.text() == text)
     }
 
-    /// Returns the name of the port for one owner: a state, a parameter, an input or an output.
+    /// Returns the name of the port that belongs to one owner: a state, a parameter, an input or an output.
     pub fn of(self, owner: &str) -> String {
         format!("{owner}/{}", self.text())
     }

@@ -7,8 +7,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use std::fmt;
 use std::ops::Deref;
 
-/// The operands and the result of a primitive for its naive reference: `f64` elements in row-major
-/// order.
+/// The operands and the result of a primitive, in the form that its naive reference uses: `f64`
+/// elements in row-major order.
 pub type Naive<'a> = &'a mut [Vec<f64>];
 
 /// The definition of a library primitive.
@@ -27,11 +27,11 @@ pub struct PrimitiveDef {
     pub naive: fn(Naive, &[i64]),
 }
 
-/// The first and the last element that a call accesses in one buffer, or `None` if the call does not
+/// The positions of the first and the last element that a call accesses in one buffer, or `None` if the call does not
 /// access the buffer.
 pub type ElementSpan = Option<[i64; 2]>;
 
-/// Returns the span of the first elements of a buffer. Their number is the product of `sizes`.
+/// Returns the span of the first elements of a buffer. The number of these elements is the product of `sizes`.
 fn whole(sizes: &[i64]) -> ElementSpan {
     let count = sizes
         .iter()
@@ -39,7 +39,8 @@ fn whole(sizes: &[i64]) -> ElementSpan {
     (sizes.iter().all(|size| *size > 0)).then(|| [0, count - 1])
 }
 
-/// Returns the span of a strided operand: `start` plus an index along each axis `(size, stride)` times the stride of this axis.
+/// Returns the span of a strided operand. The position of an element is `start` plus, for each axis `(size, stride)`, the index
+/// along this axis times the stride.
 fn strided(start: i64, mut axes: impl Iterator<Item = (i64, i64)>) -> ElementSpan {
     axes.try_fold([start, start], |[low, high], (size, stride)| {
         let last = (size > 0).then(|| (size - 1).saturating_mul(stride))?;
@@ -126,7 +127,7 @@ pub static CHOLESKY: PrimitiveDef = PrimitiveDef {
     },
 };
 
-/// Products of operands whose sides have several axes.
+/// Computes products of operands whose sides have several axes.
 pub static CONTRACTION: PrimitiveDef = PrimitiveDef {
     name: "contraction",
     doc: "c[.., m.., n..] = sum over k.. of a[.., m.., k..] * b[.., k.., n..], where each side has several axes, each with its own \

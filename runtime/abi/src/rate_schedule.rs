@@ -106,7 +106,7 @@ impl fmt::Display for ScheduleValue {
     }
 }
 
-/// A type of fields that store the argument of a schedule.
+/// A type that a field can have if the field stores the argument of a schedule.
 trait ScheduleField: Sized {
     /// Converts the value of an argument; returns `None` if the value does not have this type.
     fn of(value: &ScheduleValue) -> Option<Self>;
@@ -179,7 +179,8 @@ macro_rules! schedules {
                 factor: $factor,
             }, )+];
 
-            /// Returns the schedule of a form with these arguments, in the order of the form; `None` if the form has other arguments.
+            /// Returns the schedule of a form with these arguments, which are in the order of the form.
+            /// Returns `None` if the form has other arguments.
             pub fn of(word: &str, arguments: &[ScheduleValue]) -> Option<RateSchedule> {
                 let mut arguments = arguments.iter();
                 let schedule = match word {
@@ -262,7 +263,7 @@ impl RateSchedule {
     }
 
     /// Returns the first time argument that a training run of this length does not reach. The rate changes at the milestones themselves, so a
-    /// milestone at the end has no effect. Of several milestones, the last one is tested.
+    /// milestone at the end has no effect. If there are several milestones, the last of them is tested.
     pub fn unreached(&self, length: f64) -> Option<f64> {
         // The rate of `swa` stops falling at nine tenths of its `start`.
         let part = match self {

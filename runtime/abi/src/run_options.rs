@@ -1,5 +1,5 @@
-//! Options that are set at run time: the fields of a manifest that store them, and the check that
-//! they are compatible.
+//! Sets options at run time: finds the fields of a manifest that store them, and checks that the
+//! options are compatible.
 //!
 //! The compiler and built executables use the same code to set options. [`crate::method`] declares
 //! the options of each method.

@@ -1,4 +1,4 @@
-//! Sampling: the programs of an inference block that samples, and the transitions of its chains with their options.
+//! The programs of an inference block that samples, and the transitions that its chains make, with their options.
 
 mod adaptation;
 mod options;

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 /// `ITEM.KEY`.
 pub const SET: &str = "--set ";
 
-/// The files of data items, with the name of each data item, in order. Several files with the same
+/// The files of data items, in order, each with the name of its data item. Several files with the same
 /// name are shards, or inputs and targets.
 pub type Files = Vec<(String, Vec<PathBuf>)>;
 

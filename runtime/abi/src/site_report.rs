@@ -21,11 +21,11 @@ pub struct SiteReport {
     pub has_deviation: bool,
     /// True if the elements of the family are known to be uncorrelated with each other and with other parameters.
     pub is_factorised: bool,
-    /// The way in which the KL divergence of the site is computed, and the reason.
+    /// How the KL divergence of the site is computed, and the reason for this choice.
     pub kl: String,
-    /// The way in which the likelihood is averaged over the site: with a shared draw, or with the gradient estimator of the layer.
+    /// How the likelihood is averaged over the site: with a draw that all rows share, or with the gradient estimator of the layer.
     pub likelihood: String,
-    /// The properties of the prior of the site with which the posterior is compared.
+    /// Properties of the site's prior. The posterior is compared with them.
     pub prior: PriorReport,
 }
 
@@ -36,7 +36,7 @@ impl SiteReport {
     }
 }
 
-/// The properties of the prior of a site that do not depend on the values of its parameters.
+/// Properties of the prior of a site. They do not depend on the values of the prior's parameters.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PriorReport {
     /// The support of the prior, after truncation to the declared type.
@@ -70,7 +70,8 @@ impl PriorReport {
         self.moments.get(at).copied()
     }
 
-    /// Returns the mean and the standard deviation of the prior of an element, or `None` if the prior is not normal or they are not known.
+    /// Returns the mean and the standard deviation of the prior of an element. Returns `None` if the prior is not normal, or if its mean
+    /// and standard deviation are not known.
     pub fn normal(&self, at: usize) -> Option<(f64, f64)> {
         self.moments(at).filter(|_| self.is_normal)
     }

@@ -32,8 +32,8 @@ pub struct Train {
     /// outputs of this program are `loss`, and `STATE/gradient` for the states that the optimiser
     /// moves.
     pub gradient: Option<Artifact>,
-    /// True if the loss of given rows is random: it depends on draws from a posterior or on random
-    /// masks. The step number then selects the random numbers.
+    /// True if the loss of given rows is random, because it depends on draws from a posterior or on
+    /// random masks. The step number then selects the random numbers.
     pub has_noise: bool,
     /// True if the loss of a row depends on the other rows of its step, because the model normalises rows together.
     pub joins_rows: bool,
@@ -156,8 +156,8 @@ options! {
 pub enum Length {
     /// The training takes this number of passes over the training rows.
     Epochs(usize),
-    /// The training takes this number of steps. The training ends with the epoch in which it
-    /// reaches this number.
+    /// The training takes this number of steps. The training ends at the end of the epoch in which
+    /// it reaches this number.
     Steps(usize),
 }
 

@@ -78,7 +78,7 @@ pub enum KlEstimator {
 
 words!(KlEstimator { "auto" => Best, "monte_carlo" => Sampled, "direct" => Direct });
 
-/// The way in which a factorised KL divergence computes averages over noise.
+/// How averages over noise are computed in a factorised KL divergence.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum KlStatistics {
     #[default]
@@ -100,8 +100,8 @@ pub enum KlWeight {
     /// Weight 1: every step is an unbiased estimate of the negative evidence lower bound, for every batch size.
     #[default]
     Exact,
-    /// Graves (2011): the objective of each batch is `1/M` of the KL divergence plus the loss of
-    /// the rows of the batch. The weight is therefore `N / (M n)`. The weight is 1 if all batches
+    /// Graves (2011): the objective of each batch is the sum of `1/M` of the KL divergence and the loss
+    /// of the rows in the batch. The weight is therefore `N / (M n)`. The weight is 1 if all batches
     /// have the same size, and larger for a smaller last batch.
     Graves,
     /// Blundell et al. (2015), equation 9: the objective of batch `i`, counted from 1, contains the

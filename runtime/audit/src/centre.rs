@@ -20,9 +20,10 @@ const ERRORS: f64 = 4.0;
 const LEAST: usize = 20;
 
 /// Returns a warning if the log predictive density of the scored rows is significantly lower under a Laplace approximation than at its centre. The
-/// standard error is computed from the paired differences of the rows. On training rows, the summed log density under a posterior is expected to
-/// be lower than at its centre. The expected difference is half of the effective number of parameters. The check therefore subtracts an upper
-/// bound on this number: half of the number of parameters.
+/// standard error is computed from the paired differences of the rows. On training rows, the summed log density is expected to be
+/// lower under a posterior than at the centre of the posterior. The expected difference is half of the effective number of
+/// parameters. The effective number is not known, so the
+/// check subtracts an upper bound instead: half of the number of parameters.
 ///
 /// # Errors
 /// Fails if there is too little memory, or if the user interrupts the run.

@@ -1,4 +1,5 @@
-//! The coefficients of the linear part of a model, in groups that share sums.
+//! The coefficients of the linear part of a model, divided into groups.
+//! Coefficients of the same sum belong to the same group.
 
 use bnnc_abi::design::{ColumnFormula, Design};
 use bnnc_abi::names::layer_of;
@@ -57,7 +58,8 @@ impl Coefficient<'_> {
         }
     }
 
-    /// Returns whether this coefficient and another one belong to units of a layer whose outputs are normalised together, as by `GroupNorm`. The data
+    /// Returns whether this coefficient and another coefficient belong to units whose outputs are normalised
+    /// together, as in the layer `GroupNorm`. The data
     /// of their columns then occur in several sums, with different factors. The dependence of the coefficients is a property of the normalisation, so
     /// leaving out a column would not help.
     pub(super) fn is_normalised_with(&self, other: &Coefficient<'_>) -> bool {
@@ -82,7 +84,7 @@ impl Coefficient<'_> {
         data
     }
 
-    /// Returns the port and the element of the column if it consists of a single element of a port.
+    /// If the column consists of a single element of a port, returns the port and the element.
     pub(super) fn element(&self) -> Option<(usize, usize)> {
         let mut columns = self.columns.values();
         match (columns.next(), columns.next()) {
@@ -97,7 +99,7 @@ fn number(formula: &ColumnFormula) -> Option<f64> {
     formula.is_constant().then(|| formula.value(&|_, _| f64::NAN))
 }
 
-/// Divides the coefficients into groups: coefficients of one sum share a group. Returns the coefficients and the sums of each group.
+/// Divides the coefficients into groups. All coefficients of one sum belong to the same group. Returns the coefficients and the sums of each group.
 pub(super) fn groups(design: &Design) -> Vec<(Vec<Coefficient<'_>>, Vec<usize>)> {
     let mut parent: Vec<usize> = (0..design.coefficients.len()).collect();
     fn root(parent: &[usize], mut at: usize) -> usize {
@@ -209,7 +211,7 @@ mod tests {
         }
     }
 
-    /// The design must have a single group. Returns the names of its distinct coefficients, and whether the first one is an intercept.
+    /// The design must have a single group. Returns the names of its distinct coefficients, and whether the first of them is an intercept.
     fn kept(columns: &[[Option<ColumnFormula>; 3]]) -> (Vec<String>, bool) {
         let design = design(columns);
         let groups = groups(&design);

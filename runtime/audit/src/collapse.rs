@@ -17,24 +17,24 @@ use bnnc_core::states::StateValues;
 use bnnc_data::{Dataset, Rows};
 use bnnc_inference::posterior::Posterior;
 
-/// A parameter counts as an array of weights if it has at least this number of elements.
+/// A parameter with at least this number of elements counts as an array of weights.
 const ELEMENTS: usize = 10;
 
-/// The posterior of a weight counts as equal to its prior if two numbers are at most this tolerance in absolute value. The first number is the
-/// difference of the means in prior standard deviations. The second number is the ratio of the standard deviations minus one.
+/// The posterior of a weight counts as equal to its prior if the absolute values of two numbers are at most this tolerance. The first number is
+/// the difference of the means, in units of the prior standard deviation. The second number is the ratio of the standard deviations, minus one.
 const NEAR: f64 = 0.3;
 
 /// A posterior counts as collapsed if at least this fraction of the weights is at the prior.
 const MOST: f64 = 0.5;
 
-/// A function counts as constant if the standard deviation of its predictions over rows is small. The limit is this fraction of the standard
-/// deviation of the target. The predictions then explain less than 4 % of the variance.
+/// A function counts as constant if the standard deviation of its predictions over the rows is below this fraction of the standard deviation
+/// of the target. The predictions then explain less than 4 % of the variance.
 const CONSTANT: f64 = 0.2;
-/// A function that predicts classes counts as constant if the standard deviation of its probabilities over rows is below this value.
+/// A function that predicts classes counts as constant if its probabilities have a standard deviation below this value over the rows.
 const CONSTANT_PROBABILITY: f64 = 0.05;
 
-/// The check does not run on more training rows than this. A pass over more rows takes noticeable time. Besides, posteriors do not collapse if there
-/// are more training rows.
+/// The check does not run on more training rows than this. With more rows, a pass over the rows would take noticeable time. In addition, posteriors
+/// do not collapse if there are more training rows.
 const ROWS: usize = 20_000;
 
 /// Nearest neighbours are searched among at most this number of rows, because the search takes quadratic time.
@@ -42,8 +42,8 @@ const COMPARED: usize = 500;
 /// The check does not run on fewer training rows than this.
 const LEAST: usize = 30;
 
-/// Returns a warning if a variational posterior of a network has collapsed. Most weights are then at their prior, and the mean prediction is the same
-/// in all training rows, although rows with similar inputs have similar targets.
+/// Returns a warning if a variational posterior of a network has collapsed. In a collapsed posterior, most weights are at their prior, and the mean
+/// prediction is the same for all training rows, although rows with similar inputs have similar targets.
 ///
 /// # Errors
 /// Fails if there is too little memory, or if the user interrupts the run.
@@ -87,7 +87,8 @@ pub fn collapsed(
     }))
 }
 
-/// Counts the arrays of weights with a known prior. Returns their number, and the fraction of their elements whose posterior equals the prior.
+/// Counts the arrays of weights with a known prior. Returns the number of such arrays, and the fraction of
+/// their elements whose posterior equals the prior.
 fn at_prior(infer: &InferenceBlock, values: &StateValues) -> (usize, f64) {
     let (mut arrays, mut all, mut same) = (0, 0, 0);
     for report in &infer.reports {
@@ -121,7 +122,8 @@ fn of_site(report: &SiteReport, values: &StateValues) -> Option<(usize, usize)> 
     Some((means.len(), (0..means.len()).filter(|at| is_same(*at)).count()))
 }
 
-/// Computes the standard deviation over rows of each mean prediction or class probability, and returns the largest.
+/// For each mean prediction or class probability, computes the standard deviation over the rows. Returns the
+/// largest of these standard deviations.
 fn variation(
     infer: &InferenceBlock,
     found: &dyn Posterior,
@@ -247,7 +249,8 @@ mod tests {
         assert!(classes.likeness(&[inputs]).is_some_and(|likeness| likeness < 0.3));
     }
 
-    /// The binary input divides the rows into two groups. A row must be compared with all rows of its group, and not only with the first one.
+    /// The binary input divides the rows into two groups. A row must be compared with all rows of its group,
+    /// and not only with the first row of the group.
     #[test]
     fn noise_beside_a_binary_input_is_not_alike() {
         for seed in 0..50 {
@@ -272,8 +275,8 @@ mod tests {
 
     #[test]
     fn targets_without_a_relation_to_inputs_are_not_alike_nearby() {
-        // The targets are random numbers. If the targets were a wave of any frequency, neighbouring rows would have similar targets, because the
-        // distances between neighbouring inputs have only two values.
+        // The targets are random numbers. A wave of any frequency would not be suitable: neighbouring rows would have similar targets, because
+        // the distances between neighbouring inputs have only two values.
         let (mut scattered, inputs) = targets(|x| x, false);
         scattered.values = normal(1, 200);
         assert_eq!(scattered.likeness(&[inputs]), None);

@@ -1,4 +1,4 @@
-//! Checks for coefficients that the data cannot distinguish, because columns of the linear part of a model are linearly dependent.
+//! Checks for coefficients that the data cannot distinguish. This happens if columns of the linear part of a model are linearly dependent.
 
 use super::coefficients::{COMPARED, Coefficient, groups};
 use super::combination::{ROUNDING, combination};
@@ -187,7 +187,8 @@ impl<'a> Columns<'a> {
         ))
     }
 
-    /// Returns the prior precision of the elements of a parameter: the smallest one if they differ, and zero if it is not known. A prior that is not
+    /// Returns the prior precision of the elements of a parameter. If the elements have different precisions, returns the smallest. If a precision
+    /// is not known, returns zero. A prior that is not
     /// normal counts as the normal distribution with the same variance.
     fn prior(&self, site: &str) -> f64 {
         let report = self.infer.reports.iter().find(|report| report.name == site);
@@ -196,11 +197,12 @@ impl<'a> Columns<'a> {
         widest.map_or(0.0, |sd| sd.powi(-2))
     }
 
-    /// Returns an estimate of the precision that one of the used values of a linear predictor gives to a coefficient whose column is 1. `values` are the
-    /// columns in every `step`-th row. For reals, it is the inverse of the variance that remains after a least-squares fit to the target, or to its
-    /// logarithm under a logarithmic link. Under an unknown link, it is the inverse of the larger variance, so that priors count more. For classes
-    /// and counts, it is the variance of the target, as under a logistic or logarithmic link. Returns infinity, at which priors do not matter, if the
-    /// model has several outputs or several predictors per row.
+    /// Returns an estimate of the precision that a single value of a linear predictor gives to a coefficient whose column is 1. Only every
+    /// `step`-th row is used, so each value stands for `step` rows. `values` are the columns in these rows. For a real target, the estimate is the
+    /// inverse of the variance that remains after a least-squares fit to the target. Under a logarithmic link, the logarithm of the target is
+    /// fitted instead. Under an unknown link, the larger of these two variances is used, which gives the priors more influence. For classes and
+    /// counts, the estimate is the variance of the target, as under a logistic or logarithmic link. If the model has several outputs or several
+    /// predictors per row, returns infinity. Priors then have no influence.
     fn information(&self, values: &[Vec<f64>], step: usize, sums: &[usize]) -> f64 {
         let (Some(output), [sum]) = (self.infer.only_output(), sums) else {
             return f64::INFINITY;
@@ -232,14 +234,14 @@ impl<'a> Columns<'a> {
             OutputKind::Classes(_) => 0.25,
             OutputKind::Count => mean,
         };
-        // Each of the used rows stands for `step` rows.
+        // Only every `step`-th row is used, so each of these rows stands for `step` rows.
         match one > 0.0 {
             true => one * step as f64,
             false => f64::INFINITY,
         }
     }
 
-    /// Returns the name and the value, in original units, of an input if it is the same in all rows. A column that the model sees as zeros is
+    /// If an input has the same value in all rows, returns its name and this value, in original units. A column that the model sees as zeros is
     /// ignored, because its weight has no effect. This includes standardised columns, which have a separate warning (`E0430`).
     fn constant(&self, coefficient: &Coefficient<'_>) -> Option<(String, f64)> {
         let (port, at) = coefficient.element()?;
@@ -252,7 +254,7 @@ impl<'a> Columns<'a> {
         is_constant.then_some((column.name, value))
     }
 
-    /// Returns a column with the values that the file contains.
+    /// Returns the values of a column as they are in the file.
     fn column(&self, port: usize, at: usize) -> Option<Column> {
         let binding = self.bindings[port];
         let is_output = self
@@ -295,7 +297,7 @@ impl<'a> Columns<'a> {
         })
     }
 
-    /// Returns the warning about columns that have a linear combination of zero or of a constant.
+    /// Returns the warning about columns of which a linear combination is zero or a constant.
     fn combined(&self, coefficients: &[Coefficient<'_>], parts: &[usize]) -> Diagnostic {
         let intercept = coefficients[parts[0]].is_intercept;
         let (with, terms) = match parts {

@@ -2,7 +2,8 @@
 
 use super::orthogonal::dot;
 
-/// A column counts as an exact linear combination of other columns if the norm of its residual is at most this fraction of the column's norm. The
+/// A column counts as an exact linear combination of other columns if the part that they do not explain has
+/// at most this fraction of the column's norm. The
 /// fraction allows for rounding errors.
 pub(super) const ROUNDING: f64 = 1e-9;
 
@@ -10,7 +11,7 @@ pub(super) const ROUNDING: f64 = 1e-9;
 struct Rest {
     /// The values of the column in the rows that are searched for dependences.
     values: Vec<f64>,
-    /// `values` is a weighted sum of the original columns. These are the weights.
+    /// The weights with which the original columns are summed to give `values`.
     factors: Vec<f64>,
 }
 
@@ -23,7 +24,7 @@ impl Rest {
     }
 }
 
-/// Finds columns that depend linearly on each other: one of them is a linear combination of the others. Returns their indices in ascending order.
+/// Finds columns of which one is a linear combination of the others. Returns their indices in ascending order.
 /// Pairs of dependent columns are ignored, because they are reported separately. `columns` holds the values in some rows. `all` returns the
 /// values of a column in all rows.
 pub(super) fn combination(columns: &[Vec<f64>], all: &dyn Fn(usize) -> Vec<f64>) -> Option<Vec<usize>> {
@@ -57,7 +58,7 @@ pub(super) fn combination(columns: &[Vec<f64>], all: &dyn Fn(usize) -> Vec<f64>)
     None
 }
 
-/// Returns the columns of a linear combination if it is zero in all rows.
+/// If a linear combination is zero in all rows, returns its columns.
 fn exact(
     (columns, all): (&[Vec<f64>], &dyn Fn(usize) -> Vec<f64>),
     last: usize,

@@ -12,19 +12,20 @@ use bnnc_core::states::StateValues;
 use bnnc_data::Dataset;
 use bnnc_inference::posterior::Posterior;
 
-/// All elements of a parameter may be at the means of their priors. If it has at least this number of elements, this is not due to
-/// chance. The probability that 10 normal numbers are all within a hundredth of a standard deviation is below 1e-20.
+/// All elements of a parameter may be at the means of their priors. If the parameter has at least this number of elements, this is
+/// not due to chance. The probability that 10 normal numbers are all within a hundredth of a standard deviation is below 1e-20.
 const ELEMENTS: usize = 10;
 
-/// A weight counts as being at the prior mean if its distance from the mean, measured in prior standard deviations, is below this value.
+/// A weight counts as being at its prior mean if its distance from this mean is below this number of prior standard deviations.
 const AT_MEAN: f64 = 0.01;
 
 /// Predictions count as equal if they differ by less than this value. For probabilities, the difference is absolute. For reals and counts, the
 /// difference is divided by the standard deviation of the target.
 const SAME: f64 = 1e-3;
 
-/// Returns a warning if two conditions hold at a maximum: several weight matrices are at the mean of their prior, and the predictions are the same
-/// for all training rows although inputs and targets vary. A single weight matrix at its prior mean does not cause a warning, because in a linear
+/// Returns a warning if two conditions hold at a maximum. First, several weight matrices are at the mean of their prior. Second,
+/// the predictions are the same for all training rows, although inputs and targets vary. A single weight matrix at its prior mean
+/// does not cause a warning, because in a linear
 /// model this may be correct.
 ///
 /// # Errors
@@ -90,7 +91,7 @@ fn at_mean(report: &SiteReport, point: &StateValues) -> Option<f64> {
     are_at_mean.then_some(least)
 }
 
-/// Returns the smallest difference between predictions that counts as a difference. Returns `None` if the target does not vary.
+/// Returns the smallest difference at which two predictions count as different. Returns `None` if the target does not vary.
 fn least(infer: &InferenceBlock, output: &Output, dataset: &Dataset) -> Option<f64> {
     match output.kind {
         OutputKind::Classes(_) | OutputKind::Bool => Some(SAME),

@@ -1,4 +1,4 @@
-//! Checks for rows that repeat other rows: test rows that are training rows, and training rows that repeat earlier ones.
+//! Checks for rows that repeat other rows: test rows that also occur among the training rows, and training rows that repeat earlier training rows.
 
 use super::Column;
 use super::columns::{different, distinct};
@@ -17,11 +17,12 @@ const LEAST: usize = 20;
 /// two different images hardly ever agree in all of them.
 const WIDE: usize = 16;
 
-/// The number of rows in which the check for different elements looks.
+/// The check for different elements reads at most this number of rows.
 const LOOKED_AT: usize = 100;
 
-/// Returns whether the rows are compared as a whole. This is the case if the only input of the model is an array with a height and a width. It is also
-/// the case for an array with too many columns to examine one by one, unless it may be a code for few levels, such as a one-hot code.
+/// Returns whether the rows are compared as a whole. This is the case if the only input of the model is an array with a
+/// height and a width. It is also the case for an array that has too many columns to examine one by one, unless the array may
+/// be a code for a few levels, such as a one-hot code.
 pub(super) fn are_whole(infer: &InferenceBlock, spec: &DataSpec, dataset: &Dataset) -> bool {
     let is_output = |port: &str| infer.outputs.iter().any(|output| output.name == port);
     let mut inputs = infer.bindings.iter().filter(|binding| !is_output(&binding.port));
@@ -34,8 +35,9 @@ pub(super) fn are_whole(infer: &InferenceBlock, spec: &DataSpec, dataset: &Datas
     are_arrays && spec.format.contents() == Contents::Pair && train.width >= WIDE && !(is_flat && has_columns)
 }
 
-/// Returns the warnings about copies among the rows of an array: one if at least a tenth of the test rows are training rows, and one if at least a
-/// tenth of the training rows repeat an earlier row. Copies have the same target. A grid of points that is measured several times has few different
+/// Returns the warnings about copies among the rows of an array. There is one warning if at least a tenth of the test rows are
+/// training rows, and another if at least a tenth of the training rows repeat an earlier row. Copies have the same target. A grid of
+/// points that is measured several times has few different
 /// inputs, and the targets of the same point agree only by chance. Such rows are not compared.
 pub(super) fn of_arrays(dataset: &Dataset, targets: &[&Column]) -> Vec<Diagnostic> {
     let (train, test) = (&dataset.train, &dataset.test);
@@ -75,7 +77,7 @@ pub(super) fn of_arrays(dataset: &Dataset, targets: &[&Column]) -> Vec<Diagnosti
     found
 }
 
-/// Returns the number of different rows that is expected if every row is drawn uniformly from all pairs of an input and a target.
+/// Returns the expected number of different rows, if every row is drawn uniformly from all pairs of an input and a target.
 fn by_chance(rows: usize, (inputs, targets): (usize, usize)) -> f64 {
     let pairs = inputs as f64 * targets as f64;
     -pairs * (-(rows as f64) / pairs).exp_m1()
@@ -116,8 +118,8 @@ pub(super) fn of_columns(
         .collect()
 }
 
-/// Returns a warning if two conditions hold: at least a third of the training rows equal an earlier row in inputs and target, and their
-/// number is larger than chance would produce among rounded values.
+/// Returns a warning if two conditions hold. First, at least a third of the training rows have the same inputs and target as an earlier
+/// row. Second, there are more such rows than chance would produce among rounded values.
 fn repeated(inputs: &[Column], targets: &[&Column]) -> Option<Diagnostic> {
     let inputs: Vec<&Column> = inputs.iter().collect();
     let rows = inputs.iter().chain(targets).next()?.train.len();
@@ -144,9 +146,9 @@ fn kinds(columns: &[&Column], rows: usize) -> usize {
     different((0..rows).map(of).collect())
 }
 
-/// Returns a warning about test rows that equal a training row in every column. The check runs only if at least one column is continuous, which
-/// means that its number of different values is more than half the number of different rows. If its values repeat in the training rows, chance must
-/// not explain the copies.
+/// Returns a warning about test rows that equal a training row in every column. The check runs only if at least one column is continuous. A column
+/// is continuous if it has more different values than half the number of different rows. If values of this column occur several times in the
+/// training rows, a warning is returned only if chance does not explain the copies.
 fn copies(inputs: &[Column], targets: &[&Column], test: &Rows) -> Option<Diagnostic> {
     let columns: Vec<&Column> = inputs.iter().chain(targets.iter().copied()).collect();
     let rows = columns.first()?.train.len();
@@ -170,7 +172,7 @@ fn copies(inputs: &[Column], targets: &[&Column], test: &Rows) -> Option<Diagnos
     tested(&copied, test).filter(|_| !is_chance)
 }
 
-/// Returns a warning if at least a tenth of the test rows are training rows too. `copied` are these test rows.
+/// Returns a warning if at least a tenth of the test rows are training rows too. `copied` contains these test rows.
 fn tested(copied: &[usize], test: &Rows) -> Option<Diagnostic> {
     let is_reported = copied.len() >= 2 && 10 * copied.len() >= test.count;
     is_reported.then(|| codes::repeated_rows(copied.len(), test.count, &place(test, copied[0])))

@@ -18,7 +18,8 @@ use std::collections::BTreeMap;
 /// With fewer rows than this, intervals and accuracies are not informative.
 const LEAST: usize = 20;
 
-/// The check of wide intervals needs at least this number of rows. The probability that 50 rows are all in the central half of their predictive
+/// The check for intervals that are too wide needs at least this number of rows. The probability that 50 rows
+/// are all in the central half of their predictive
 /// distributions is 2^-50.
 const MANY: usize = 50;
 
@@ -112,8 +113,8 @@ pub(super) fn moments(values: &[f64]) -> (f64, f64) {
     (mean, variance.sqrt())
 }
 
-/// Returns a warning in two cases: the predictive intervals contain far fewer rows than they should, or all rows are in the central half of their
-/// predictive distributions.
+/// Returns a warning if the predictive intervals contain far fewer rows than they should. Also returns a warning if all rows are in the central
+/// half of their predictive distributions.
 fn intervals(
     infer: &InferenceBlock,
     outcome: &InferenceOutcome,
@@ -168,7 +169,8 @@ fn accuracy(
     is_empty.then(|| codes::majority((&infer.name, &output.name), (accuracy, share), &name, kind))
 }
 
-/// Returns the warnings about a parameter whose posterior is outside the plausible values of its prior, or at an end of the interval of its type.
+/// Returns the warnings about a parameter whose posterior is outside the plausible values of its prior,
+/// or is concentrated at an end of its interval.
 /// Parameters in `at_ends` are skipped, because they already have a warning.
 fn of_site(infer: &InferenceBlock, site: &SiteSummary, at_ends: &[&str]) -> Vec<Diagnostic> {
     let Some(report) = infer
@@ -199,12 +201,13 @@ fn of_site(infer: &InferenceBlock, site: &SiteSummary, at_ends: &[&str]) -> Vec<
     found
 }
 
-/// Returns the end of an interval that a posterior is concentrated at. The ends 0, 1 and -1 are ignored. A scale, a probability or a
-/// correlation may have good reasons to be there. But if the posterior of a coefficient is concentrated at 0, the data require a negative
+/// Returns the end of an interval at which a posterior is concentrated. The ends 0, 1 and -1 are ignored, because a scale, a probability or a
+/// correlation may rightly have such a value. But if the posterior of a coefficient is concentrated at 0, the data require a negative
 /// value.
 fn piled_up((mean, sd): (f64, f64), (low, high): (f64, f64), is_coefficient: bool) -> Option<f64> {
     let is_chosen = |end: f64| end.abs() != 1.0 && end != 0.0;
-    // The distance from the end to the mean, in standard deviations, depends on the shape of the posterior. For exponential decay from the end, the
+    // The distance between the end and the mean of the posterior, in standard deviations, depends on the shape of the
+    // posterior. For exponential decay from the end, the
     // distance is 1. For a half-normal distribution it is 1.3, and for a uniform distribution 1.7. If a coefficient is zero, its posterior is
     // half-normal. If its estimate is two standard errors beyond the end, the distance is 1.1.
     let is_near = |end: &f64| {

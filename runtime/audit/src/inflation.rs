@@ -2,8 +2,8 @@
 //!
 //! Let the likelihood be Normal with variance `v`, and the priors Normal with precisions `P`. The posterior precision of the coefficients of a
 //! linear predictor is then `A = X' X / v + P`. A variational family with independent elements gives coefficient `i` the variance `1 / A_ii`, while
-//! the posterior variance is the `i`-th diagonal element of the inverse of `A`. The ratio of the two variances is the variance inflation factor. With
-//! flat priors, it is the factor of the columns `X` (Belsley, Kuh and Welsch 1980). Narrow priors reduce it.
+//! the posterior variance is the `i`-th diagonal element of the inverse of `A`. The ratio of the two variances is the variance inflation factor. If
+//! the priors are flat, it is the variance inflation factor of the columns `X` (Belsley, Kuh and Welsch 1980). Narrow priors reduce it.
 
 use super::orthogonal::{Basis, dot};
 
@@ -11,18 +11,18 @@ use super::orthogonal::{Basis, dot};
 /// starts at the same factor.
 const LEAST: f64 = 3.0;
 
-/// A column with a larger factor is treated as an exact linear combination of other columns, because its remainder
-/// consists only of rounding errors.
+/// A column with a larger factor is treated as an exact linear combination of other columns, because the part that
+/// they do not explain consists only of rounding errors.
 const MOST: f64 = 1e5;
 
-/// Two factors count as the same if their ratio is above this number.
+/// Two factors count as the same if the smaller one, divided by the larger one, is above this number.
 const SAME: f64 = 1.0 - 1e-6;
 
-/// This number is added to the diagonal elements of a matrix whose diagonal elements are 1, so that exact linear combinations have a finite factor
-/// above [`MOST`].
+/// A matrix has diagonal elements of 1. This number is added to them, so that the factor of an exact linear combination is finite and above
+/// [`MOST`].
 const RIDGE: f64 = 1e-12;
 
-/// A coefficient whose variance the correlations with other coefficients increase.
+/// A coefficient whose variance is increased by its correlations with other coefficients.
 pub(super) struct InflatedColumn {
     /// The index of the column of the coefficient.
     pub column: usize,
@@ -59,7 +59,7 @@ impl Predictor<'_> {
             .filter(|(_, factor)| *factor > LEAST && *factor < MOST)
             .collect();
         let largest = factors.iter().map(|(_, factor)| *factor).reduce(f64::max)?;
-        // Two coefficients that are correlated only with each other have the same factor up to rounding errors. The first one is reported.
+        // Two coefficients that are correlated only with each other have the same factor, up to rounding errors. The first of them is reported.
         let (column, _) = *factors.iter().find(|(_, factor)| *factor > SAME * largest)?;
         let correlation = |other: usize| precision[column][other].abs() / precision[other][other].sqrt();
         let others = (0..precision.len()).filter(|other| *other != column && precision[*other][*other] > 0.0);
@@ -113,7 +113,7 @@ fn inverse_diagonal(matrix: &Matrix) -> Option<Vec<f64>> {
             };
         }
     }
-    // Column `at` of the inverse of the lower triangle is computed by forward substitution. The squares of its elements add up to the diagonal
+    // Forward substitution gives column `at` of the inverse of the lower triangle. The squares of its elements add up to the diagonal
     // element.
     let of = |at: usize| {
         let mut solved = vec![0.0; count];
@@ -126,7 +126,7 @@ fn inverse_diagonal(matrix: &Matrix) -> Option<Vec<f64>> {
     Some((0..count).map(of).collect())
 }
 
-/// Returns the variance of a target that a least-squares fit of these columns leaves, or NaN if there are not more values than columns.
+/// Returns the variance of a target that remains after a least-squares fit of these columns, or NaN if there are not more values than columns.
 pub(super) fn left_over(columns: &[Vec<f64>], target: Vec<f64>) -> f64 {
     let mut basis = Basis::default();
     columns.iter().for_each(|column| basis.add(column.clone()));
@@ -170,7 +170,7 @@ mod tests {
             assert!((found.factor / expected - 1.0).abs() < 1e-9, "{prior}");
             assert!(found.factor > 3.0);
         }
-        // Priors as narrow as the likelihood halve the correlation: the factor is `1 / sqrt(1 - 1 / 4)` at most.
+        // If the priors are as narrow as the likelihood, they halve the correlation. The factor is then at most `1 / sqrt(1 - 1 / 4)`.
         assert!(largest(&[x, y], &[a, c]).is_none());
     }
 

@@ -1,4 +1,5 @@
-//! Checks whether inputs determine a target, either several inputs together or one input up to rounding.
+//! Checks whether inputs determine a target. A single input may determine it up to rounding, or several
+//! inputs may determine it together.
 
 use super::orthogonal::{Basis, dot};
 use super::{Column, relation};
@@ -11,16 +12,16 @@ use std::collections::BTreeMap;
 /// A relation is first searched in this number of rows. A relation that is found must hold in all rows.
 const SOUGHT: usize = 1000;
 
-/// If there are more columns than this, relations are not searched. The search fits the target again for each column that it
-/// leaves out.
+/// If there are more columns than this, relations are not searched. The search leaves out one column at a time, and fits the
+/// target again each time.
 const MOST: usize = 30;
 
 /// Relations are searched only if there are at least this number of rows per column. Fewer rows may be fitted by chance.
 const ROWS_PER_COLUMN: usize = 10;
 
 /// A target counts as computed from the inputs if the unexplained fraction of its variance is below this value. The residual is then below 0.1 % of
-/// the standard deviation of the target, so it may come from rounding. For comparison, the residual is 0.25 % in the most precise calibration among
-/// the NIST reference data for linear regression (Norris).
+/// the standard deviation of the target, so the cause may be rounding. For comparison, the most precise calibration among the NIST reference data
+/// for linear regression (Norris) has a residual of 0.25 %.
 const COMPUTED: f64 = 1e-6;
 
 /// Returns the warnings about inputs that determine a target. Either a single input determines the target exactly, or a real target is nearly a
@@ -44,11 +45,13 @@ pub(super) fn warnings(columns: &[Column], output: &Output, target: &Column) -> 
     found.into_iter().collect()
 }
 
-/// The check for levels that occur in only one class needs at least this number of rows per class. With fewer rows, such levels may be due to
+/// The check for levels that occur in only one class runs only if there are at least this number of rows per
+/// class. With fewer rows, such levels may be due to
 /// chance. With ten rows in each of two classes, uninformative levels separate the classes in only one of 92,378 data sets.
 const ROWS_PER_CLASS: usize = 10;
 
-/// Returns the warnings about columns of levels or integers that encode a class: each level occurs with one class, and each class with one level.
+/// Returns the warnings about columns of levels or integers that encode a class. In such a column, each
+/// level occurs with only one class, and each class occurs with only one level.
 /// Columns in `known` are skipped, because they already have a warning.
 pub(super) fn codes_of_classes(
     infer: &InferenceBlock,
@@ -128,7 +131,8 @@ fn together<'c>(columns: &'c [Column], target: &[f64]) -> Option<Vec<&'c str>> {
     holds.then(|| parts.iter().map(|column| &*column.name).collect())
 }
 
-/// Returns the fraction of the variance of a target that a linear function of the columns does not explain. The fraction is computed from every
+/// Fits a linear function of the columns to a target. Returns the fraction of the target's variance
+/// that this function does not explain. The fraction is computed from every
 /// `step`-th row. If the target does not vary, the result is 1.
 fn unexplained(columns: &[&Column], target: &[f64], step: usize) -> f64 {
     let sampled = |values: &[f64]| -> Vec<f64> {

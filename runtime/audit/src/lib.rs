@@ -130,7 +130,7 @@ pub fn warnings(infer: &InferenceBlock, spec: &DataSpec, dataset: &Dataset) -> V
 /// The smallest and the largest value of each numeric input column in the training rows, in original units.
 pub type Ranges = Vec<(String, (f64, f64))>;
 
-/// Returns the ranges of the numeric inputs in the training rows of an inference block.
+/// For the training rows of an inference block, returns the ranges of the numeric inputs.
 pub fn ranges(infer: &InferenceBlock, spec: &DataSpec, dataset: &Dataset) -> Ranges {
     let of_column = |column: Column| (column.name, range(&column.train));
     let found = measures(infer, spec, dataset).into_iter().map(of_column);
@@ -349,7 +349,7 @@ fn range(values: &[f64]) -> (f64, f64) {
 
 /// Returns a warning if the smallest or the largest value of a column is a common code for missing values. Such codes are numbers such as 999, and
 /// the limits of number formats. The value must occur in at least two rows. The value must also be far from the other values: its distance from
-/// them must be more than three times their range.
+/// the nearest of them must be more than three times the range of the other values.
 fn missing_as_number(column: &Column) -> Option<Diagnostic> {
     const CODES: [f64; 15] = [
         99.0,

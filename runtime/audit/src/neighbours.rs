@@ -1,4 +1,4 @@
-//! Computes the mean difference between rows with neighbouring inputs, and between all pairs of rows.
+//! Computes two mean differences between rows: one over pairs of rows with neighbouring inputs, and one over all pairs of rows.
 
 use std::cmp::Ordering;
 
@@ -9,7 +9,7 @@ pub(super) struct Neighbours<'a> {
 }
 
 impl<'a> Neighbours<'a> {
-    /// Selects at most `most` of the first `count` rows. The number is limited because the time is quadratic in it.
+    /// Selects at most `most` of the first `count` rows. The number of rows is limited because the time grows with its square.
     pub(super) fn new(count: usize, most: usize, columns: &'a [Vec<f64>]) -> Neighbours<'a> {
         let step = count.div_ceil(most).max(1);
         Neighbours {
@@ -25,8 +25,9 @@ impl<'a> Neighbours<'a> {
 
     /// Returns the mean difference between a row and its nearest row. If several rows are equally near, the difference is averaged over these rows.
     ///
-    /// If the inputs are discrete, many rows have the same inputs. If only the first of these rows were used, all others would be compared with this
-    /// one row. Its noise would then dominate the mean. If the next row in the file were used, the differences would be too small in a file that is
+    /// If the inputs are discrete, many rows have the same inputs. If only the first of these rows were used, all other rows would
+    /// be compared with this single row. Its noise would then dominate the mean. If the next row in the file were used, the
+    /// differences would be too small in a file that is
     /// sorted by the target.
     pub(super) fn nearby(&self, apart: &impl Fn(usize, usize) -> f64) -> f64 {
         self.mean(&|row| {

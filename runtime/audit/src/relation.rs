@@ -4,14 +4,14 @@ use super::orthogonal::dot;
 
 /// A relation must hold in at least this number of rows, because a relation with two parameters may fit fewer rows by chance.
 const LEAST: usize = 8;
-/// If the other column explains all but this fraction of a column's variance, the coefficients of the two columns cannot be distinguished.
+/// If one column explains the variance of another column except for this fraction, the coefficients of the two columns cannot be distinguished.
 /// The standard error of each coefficient is then a hundred times as large as it would be without the other column.
 pub const NEARLY: f64 = 1e-4;
 
 /// A relation is first tested on this number of rows. If the relation holds there, it is tested on all rows.
 const FIRST: usize = 500;
 
-/// Rounding to ten digits can reduce a squared correlation of 1 by at most this amount.
+/// If values are rounded to ten digits, a squared correlation of 1 decreases by at most this amount.
 const ROUNDING: f64 = 1e-10;
 
 /// Describes how an input determines a target in every row. Returns `None` if the input does not determine the target.
@@ -46,7 +46,8 @@ pub fn between(input: &[f64], target: &[f64]) -> Option<&'static str> {
         .find_map(|(x, y, words)| is_linear(x?, y?).then_some(words))
 }
 
-/// Returns the fraction of the variance of one column that a linear function of another column does not explain. Returns `None` if a column hardly
+/// Fits a linear function of one column to another column. Returns the fraction of the variance that this function does
+/// not explain. Returns `None` if a column hardly
 /// varies, or if the fraction is large.
 pub fn unexplained(x: &[f64], y: &[f64]) -> Option<f64> {
     if x.len() != y.len() || x.len() < LEAST {
@@ -57,7 +58,8 @@ pub fn unexplained(x: &[f64], y: &[f64]) -> Option<f64> {
     is_near.then(|| rest(x, y))?
 }
 
-/// Returns the fraction of the squared length of one column that a multiple of another column does not explain. Returns `None` if a column is zero.
+/// Fits a multiple of one column to another column. Returns the fraction of the squared length that this multiple does
+/// not explain. Returns `None` if a column is zero.
 /// In a model without an intercept, the coefficients of two columns are indistinguishable only if one column is a multiple of the other.
 pub fn not_multiple(x: &[f64], y: &[f64]) -> Option<f64> {
     let (xx, yy, xy) = (dot(x, x), dot(y, y), dot(x, y));
@@ -81,7 +83,7 @@ fn rest(x: &[f64], y: &[f64]) -> Option<f64> {
     let (a, b) = (mean(x), mean(y));
     let sum = |of: &dyn Fn(f64, f64) -> f64| -> f64 { x.iter().zip(y).map(|(x, y)| of(x - a, y - b)).sum() };
     let (xx, yy, xy) = (sum(&|x, _| x * x), sum(&|_, y| y * y), sum(&|x, y| x * y));
-    // If the variation of a column is tiny relative to its values, it has lost its significant digits.
+    // If the variation of a column is tiny relative to its values, the significant digits of the variation are lost.
     let varies = |spread: f64, mean: f64| spread / x.len() as f64 > 1e-12 * mean * mean;
     (varies(xx, a) && varies(yy, b)).then(|| 1.0 - xy * xy / (xx * yy))
 }

@@ -1,4 +1,4 @@
-//! Checks whether the scales of a model's inputs and outputs suit priors, starts and steps of size one.
+//! Checks whether the scales of a model's inputs and outputs are suitable for priors, starts and steps of size one.
 
 use crate::diagnostics;
 use bnnc_abi::data::Elements;
@@ -10,7 +10,7 @@ use bnnc_data::metrics::extent;
 use bnnc_inference::outcome::InferenceOutcome;
 use std::borrow::Cow;
 
-/// The ratio of the standard deviations of two inputs should be at most this number, and so should the root mean square of an input.
+/// Neither the ratio of the standard deviations of two inputs nor the root mean square of an input should be larger than this number.
 const FACTOR: f64 = 100.0;
 
 /// The root mean square of an input should be at least this number. If the root mean square is smaller, the input needs a weight above 1000 to have
@@ -27,13 +27,13 @@ struct Scale {
     sd: f64,
     mean: f64,
     size: f64,
-    /// True if the column is an element of a vector of inputs.
+    /// True if the column is an element of an input that is a vector.
     is_element: bool,
 }
 
 /// Returns a warning if the inputs of a model have very different scales, or if a column of the input vector has very large or very small values. An
-/// input with its own name may be an exposure, which must not be scaled. Only the first check includes such inputs. The pixels of
-/// images are not compared with each other, because pixels near its edge often hardly vary.
+/// input with its own name may be an exposure, which must not be scaled. Only the first check includes such inputs. The pixels of images are not
+/// compared with each other, because pixels near the edge of an image often hardly vary.
 pub fn warning(infer: &InferenceBlock, dataset: &Dataset) -> Option<Diagnostic> {
     let scales = scales(infer, dataset);
     if dataset.preparation.has_images() && reads_all_inputs(infer) {
@@ -69,8 +69,9 @@ pub fn warning(infer: &InferenceBlock, dataset: &Dataset) -> Option<Diagnostic> 
 /// Chains count as stuck if R-hat is above this value.
 const STUCK: f64 = 1.05;
 
-/// If the root mean square of an output is larger than this, chains that start at size one cannot reach the posterior. With an output of size one
-/// million, all three models succeeded; with one billion, two of the three failed.
+/// If the root mean square of an output is larger than this number, chains whose starts have size one
+/// cannot reach the posterior. In a test with three
+/// models, all succeeded with an output of size one million, and two failed with an output of size one billion.
 const FAR_OUTPUT: f64 = 1e6;
 
 /// Returns the warnings about stuck chains, if the model has a large output, or a large input with its own name. The chains then start too far away
@@ -114,8 +115,8 @@ pub fn stuck(infer: &InferenceBlock, outcome: &InferenceOutcome) -> Vec<Diagnost
 /// independent elements gives the weight and the intercept about a third of their correct standard deviations.
 const FAR: f64 = 3.0;
 
-/// Returns a warning if the mean of an input is far from zero relative to its standard deviation, and the intercept and the weights are independent
-/// in the variational family.
+/// Returns a warning if two conditions hold. First, the mean of an input is far from zero relative to the standard deviation of the input. Second,
+/// the intercept and the weights are independent in the variational family.
 pub fn far_from_zero(infer: &InferenceBlock, dataset: &Dataset) -> Option<Diagnostic> {
     if infer.sampling().is_some() {
         return None;

@@ -1,4 +1,5 @@
-//! Checks for maxima that exist only because of very wide priors, as in a logistic regression whose inputs separate the classes.
+//! Checks for maxima that exist only because of priors, although the priors are very wide. An example is a logistic regression
+//! whose inputs separate the classes.
 
 use crate::diagnostics::results as codes;
 use crate::variation::Variation;
@@ -21,18 +22,20 @@ const FACTORS: [f64; 4] = [3.0, 30.0, 300.0, 3000.0];
 /// ten rows with one class reaches this limit with a prior `Normal(0, 30)`.
 const FALL: f64 = 0.25;
 
-/// If the likelihood rises by less than this number of nats above its value at the maximum, it cannot rise much further. If it rises by more, the
+/// If the likelihood rises by less than this number of nats above its value at the maximum, the likelihood
+/// itself has nearly reached its limit there. If it rises by more, the
 /// priors bound the coefficients.
 const LEFT: f64 = 0.5;
 
-/// The curvature of the log likelihood must exceed the curvature of the log prior by this factor. Otherwise, the prior determines the standard
-/// deviation of a Gaussian at the maximum, and this standard deviation is about right.
+/// The curvature of the log likelihood must be larger than the curvature of the log prior by this
+/// factor. Otherwise, the standard deviation of a Gaussian at the maximum is determined by the
+/// prior, and is about right.
 const CURVED: f64 = 3.0;
 
-/// The curvature is computed from the likelihood at factors at this distance from 1.
+/// To compute the curvature, the likelihood is evaluated at two factors at this distance from 1.
 const STEP: f64 = 0.1;
 
-/// The coefficients are multiplied one by one only if there are at most this number of them.
+/// The coefficients are multiplied one by one only if there are at most this number of coefficients.
 const SINGLE: usize = 64;
 
 /// An element of a parameter whose prior has a mean and a standard deviation.
@@ -42,7 +45,7 @@ struct Element<'a> {
     at: usize,
     /// The decrease of the log prior at the first factor, if the prior were normal.
     fall: f64,
-    /// The curvature of the negative log prior in the factor, at 1.
+    /// The second derivative of the negative log prior with respect to the factor, at the factor 1.
     curvature: f64,
 }
 
@@ -91,8 +94,8 @@ pub fn separated(
     Ok((!names.is_empty()).then(|| codes::bounded_by_wide_priors(&infer.name, &names)))
 }
 
-/// Returns whether the likelihood rises with every factor on the elements, comes close to its limit at the first one, and has a curvature at the
-/// estimate that the priors hardly contribute to.
+/// Returns whether three conditions hold. First, the likelihood rises whenever the elements are multiplied by a larger factor. Second, most of
+/// this rise occurs at the first factor. Third, the priors contribute little to the curvature at the estimate.
 fn is_separated(variation: &mut Variation<'_>, elements: &[&Element<'_>]) -> Result<bool, Stop> {
     let mut likelihood = |factor: f64| {
         variation.log_likelihood(|point| {
@@ -115,7 +118,7 @@ fn is_separated(variation: &mut Variation<'_>, elements: &[&Element<'_>]) -> Res
         }
         last = next;
     }
-    // Coefficients near zero, as at the start of a training run, rise more at each later factor.
+    // If the coefficients are near zero, as at the start of a training run, the likelihood rises more at later factors.
     if last - here >= LEFT || first - here < 0.5 * (last - here) {
         return Ok(false);
     }

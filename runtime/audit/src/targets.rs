@@ -10,7 +10,7 @@ use std::collections::HashMap;
 /// With fewer rows than this, equal values at an end of the range may be due to chance.
 const LEAST: usize = 20;
 
-/// In a continuous column, at least this number of rows with the same extreme value is not due to chance.
+/// If at least this number of rows have the same extreme value in a continuous column, this is not due to chance.
 const PILED: usize = 5;
 
 /// Returns a warning if many rows have the smallest or the largest value of a target, although its other values occur at most twice. "Many" means
@@ -63,14 +63,14 @@ pub(super) fn sorted(target: &Column, limit: Option<usize>) -> Option<Diagnostic
     (is_sorted && low < high).then(|| codes::sorted_by_target(&target.name, limit))
 }
 
-/// If less than this fraction of the rows is beyond the bounds of a mean, noise around a mean near the bounds explains these rows.
+/// If fewer than this fraction of the rows are beyond the bounds of a mean, these rows are explained by noise around a mean near the bounds.
 const BEYOND: f64 = 0.2;
 
 /// The root mean square excess is ignored if it is below this fraction of the target's standard deviation. If the mean varies over its whole range,
-/// noise causes a larger excess only if it is as large as the range.
+/// noise causes a larger excess only if the noise is as large as the range.
 const EXCESS: f64 = 0.25;
 
-/// Returns a warning if many values of a target are beyond the bounds of its mean, so that no parameters can fit these values. The warning is not
+/// Returns a warning if many values of a target are outside the range that its mean can have. No parameters can fit such values. The warning is not
 /// given if noise with the standard deviation `noise` explains these values. `is_standardised` is true if the target is standardised.
 pub(super) fn out_of_reach(
     (target, output): (&Column, &str),
@@ -102,8 +102,9 @@ const NEIGHBOURS: usize = 1000;
 /// If there are more inputs than this, the noise is not estimated.
 const INPUTS: usize = 60;
 
-/// Returns an estimate of the standard deviation of a target around any function of the inputs. Two estimates are computed, and the smaller one is
-/// returned. The first estimate is the standard deviation of the residuals of a linear function. The second estimate is the difference between rows
+/// Returns an estimate of the standard deviation that a target has around the best function of the inputs. Two estimates are computed, and
+/// the smaller estimate is returned. The first estimate is the standard deviation of the residuals after a linear function has been fitted. The
+/// second estimate is the difference between rows
 /// with neighbouring inputs, divided by the square root of two (Rice 1984). If the model does not have inputs, the result is the standard deviation
 /// of the target.
 pub(super) fn noise(target: &Column, inputs: &[Column]) -> f64 {
@@ -135,8 +136,8 @@ fn deviation(values: &[f64]) -> f64 {
     (values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / count).sqrt()
 }
 
-/// Returns the standard deviation of the residuals of a target that is fitted by a linear function
-/// of centred inputs.
+/// Fits a linear function of centred inputs to a target. Returns the standard deviation of the
+/// residuals.
 fn linear_rest(target: &[f64], inputs: &[Vec<f64>]) -> f64 {
     let count = target.len() as f64;
     let mean = target.iter().sum::<f64>() / count;
@@ -146,8 +147,8 @@ fn linear_rest(target: &[f64], inputs: &[Vec<f64>]) -> f64 {
     (dot(&rest, &rest) / (count - 1.0 - basis.len() as f64)).sqrt()
 }
 
-/// Computes the root mean square difference between the target of a row and the target of its nearest row. Returns this number divided by the square
-/// root of two.
+/// Computes the differences between the target of each row and the target of its nearest row, and the root mean square of these differences.
+/// Returns this root mean square divided by the square root of two.
 fn difference(target: &[f64], inputs: &[Vec<f64>]) -> f64 {
     let square = |one: usize, other: usize| (target[one] - target[other]).powi(2);
     let neighbours = Neighbours::new(target.len(), NEIGHBOURS, inputs);

@@ -1,4 +1,4 @@
-//! The likelihood of a point estimate after some of its values have been changed.
+//! Computes the likelihood of a point estimate after some of its values have been changed.
 
 use bnnc_abi::manifest::InferenceBlock;
 use bnnc_core::context::{Context, Stop};
@@ -33,7 +33,7 @@ impl<'a> Variation<'a> {
         })
     }
 
-    /// Returns the log likelihood of the training rows, in nats, at the point that `change` makes from the estimate.
+    /// Applies `change` to the estimate. Returns the log likelihood of the training rows at the changed point, in nats.
     ///
     /// # Errors
     /// Fails if the user interrupts the run.

@@ -66,7 +66,7 @@ mod tests {
 
     #[test]
     fn published_test_vectors_are_reproduced() {
-        // The expected values are from the test suite of the authors of FNV.
+        // The expected values come from the test suite that the authors of FNV provide.
         assert_eq!(Checksum::of(b"").value(), 0xCBF2_9CE4_8422_2325);
         assert_eq!(Checksum::of(b"a").value(), 0xAF63_DC4C_8601_EC8C);
         assert_eq!(Checksum::of(b"foobar").value(), 0x8594_4171_F739_67E8);

@@ -54,7 +54,7 @@ pub enum Severity {
     Note,
     /// The message reports a possible problem, but the run continues.
     Warning,
-    /// The message reports a mistake that prevents the run.
+    /// The message reports a mistake, and the program cannot run.
     Error,
 }
 
@@ -121,7 +121,7 @@ pub struct Diagnostic {
 }
 
 impl Diagnostic {
-    /// Builds an error in the program at `span`.
+    /// Builds the error that reports a mistake in the program at `span`.
     pub fn error(code: &'static Code, span: Span, message: impl Into<String>) -> Diagnostic {
         Diagnostic {
             at: Place::Span(span),
@@ -129,7 +129,7 @@ impl Diagnostic {
         }
     }
 
-    /// Builds a warning about the program at `span`.
+    /// Builds a warning that refers to the program at `span`.
     pub fn warning(code: &'static Code, span: Span, message: impl Into<String>) -> Diagnostic {
         Diagnostic {
             severity: Severity::Warning,
@@ -154,7 +154,7 @@ impl Diagnostic {
         }
     }
 
-    /// Builds an error in the command line.
+    /// Builds the error that reports a mistake in the command line.
     pub fn usage(code: &'static Code, message: impl Into<String>) -> Diagnostic {
         Diagnostic {
             code,
@@ -169,7 +169,7 @@ impl Diagnostic {
         }
     }
 
-    /// Builds an error about a limit that a valid program exceeds. The error does not refer to a
+    /// Builds the error that reports that a valid program exceeds a limit. The error does not refer to a
     /// place.
     pub fn of_limit(code: &'static Code, message: impl Into<String>) -> Diagnostic {
         Diagnostic {
@@ -227,10 +227,10 @@ impl Diagnostic {
         }
     }
 
-    /// Adds the advice `did you mean ..?` if one of `names` replaces `wrong`. A name replaces
-    /// `wrong` if `wrong` is another tool's word for it, or is spelt similarly. If no name replaces
-    /// `wrong`, adds the advice about `wrong` from the table of other tools' words, if the table
-    /// has such advice.
+    /// Adds the advice `did you mean ..?` if one of `names` replaces `wrong`. A name can replace
+    /// `wrong` if `wrong` is the word of another tool for the same thing, or if both are spelt
+    /// similarly. If no name can replace `wrong`, adds the advice about `wrong` from the table of
+    /// other tools' words, if the table contains such advice.
     pub fn suggest<'a>(self, wrong: &str, names: impl IntoIterator<Item = &'a str>) -> Diagnostic {
         let names: Vec<&str> = names.into_iter().collect();
         let known = crate::synonyms::synonym(wrong, names.iter().copied());
@@ -244,9 +244,9 @@ impl Diagnostic {
         }
     }
 
-    /// Adds the same advice as [`suggest`](Self::suggest), but for names of the language. Advice
-    /// about a word of another tool takes precedence over a name with a similar spelling, because
-    /// `log10` does not mean `log1p`.
+    /// Adds the same advice as [`suggest`](Self::suggest), but `names` are names of the language. Advice
+    /// about a word of another tool takes precedence over a name with a similar spelling. For
+    /// example, `log10` must not be replaced by `log1p`.
     pub fn suggest_word<'a>(self, wrong: &str, names: impl IntoIterator<Item = &'a str>) -> Diagnostic {
         let names: Vec<&str> = names.into_iter().collect();
         let known = crate::synonyms::synonym(wrong, names.iter().copied());

@@ -1,4 +1,4 @@
-//! The types of single elements, and the precision of a run.
+//! The types that single elements can have, and the precision of a run.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -24,7 +24,7 @@ impl fmt::Display for DType {
     }
 }
 
-/// The number of bits of a `real` in one run.
+/// The number of bits that a `real` has in one run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Precision {
     /// A `real` has 32 bits (`f32`).

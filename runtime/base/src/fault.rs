@@ -1,5 +1,5 @@
-//! Failures that can occur after a program has been checked. The cause is a bug of bnnc, a limit of
-//! bnnc or of the machine, or an error with a code.
+//! Failures that can occur after a program has been checked. A failure is caused by a bug in bnnc,
+//! or by a limit of bnnc or of the machine, or is an error with a code.
 
 use crate::diagnostic::{Code, Diagnostic};
 use std::fmt;

@@ -3,8 +3,8 @@
 /// Numbers whose absolute value is in this range are printed without an exponent.
 const PLAIN: std::ops::Range<f64> = 1e-3..1e7;
 
-/// Formats a number with at least this number of significant digits and without trailing zeros,
-/// such as `40.4`, `0.0556` and `270.9`. Only numbers below 0.001 and numbers from ten million on
+/// Formats a number with at least this number of significant digits, but without trailing zeros.
+/// Examples are `40.4`, `0.0556` and `270.9`. Only numbers below 0.001 and numbers from ten million on
 /// have an exponent.
 pub fn rounded(value: f64, digits: usize) -> String {
     if !value.is_finite() || value == 0.0 {
@@ -31,7 +31,7 @@ pub fn exact(value: f64) -> String {
     }
 }
 
-/// Removes zeros at the end of the decimals of a number.
+/// Removes trailing zeros from the decimals of a number.
 fn without_zeros(text: &str) -> &str {
     match text.contains('.') {
         true => text.trim_end_matches('0').trim_end_matches('.'),

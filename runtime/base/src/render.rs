@@ -22,8 +22,8 @@ pub fn text(diagnostic: &Diagnostic, sources: &SourceMap, colour: bool) -> Strin
     above(diagnostic, sources, colour) + &tail(diagnostic, colour)
 }
 
-/// Renders the lines above the notes and the help. These lines have the message, its place and its
-/// label.
+/// Renders the lines above the notes and the help. These lines contain the message, its place and
+/// its label.
 pub fn above(diagnostic: &Diagnostic, sources: &SourceMap, colour: bool) -> String {
     let place = match &diagnostic.at {
         Place::Span(span) => sources.get(span.source).map(|source| {
@@ -142,7 +142,7 @@ fn span_json(span: Span, sources: &SourceMap) -> String {
     )
 }
 
-/// Returns the line and the column of a byte. Both count from 1, and columns count characters.
+/// Returns the line and the column of a byte. Both are counted from 1. Columns are counted in characters.
 pub fn line_column(text: &str, byte: usize) -> (usize, usize) {
     let mut byte = byte.min(text.len());
     while !text.is_char_boundary(byte) {

@@ -10,7 +10,7 @@ crate::named! {
     pub enum Symbol {
         /// The number of rows in the current step.
         Batch = "batch",
-        /// The number of weight samples, of posterior draws, or of chains in lockstep.
+        /// The number of weight samples, the number of posterior draws, or the number of chains in lockstep.
         Draws = "draws",
         /// The number of all training rows.
         Examples = "examples",
@@ -60,7 +60,7 @@ pub enum Dim {
 }
 
 impl Dim {
-    /// Returns the size of the axis if the symbols have the values in `sizes`.
+    /// Returns the size of the axis for the values of the symbols in `sizes`.
     pub fn resolve(self, sizes: &Sizes) -> usize {
         match self {
             Dim::Fixed(size) => size,
@@ -118,12 +118,12 @@ impl Shape {
         Shape(dims)
     }
 
-    /// Returns the sizes of all axes if the symbols have the values in `sizes`.
+    /// Returns the sizes of all axes for the values of the symbols in `sizes`.
     pub fn resolve(&self, sizes: &Sizes) -> Vec<usize> {
         self.0.iter().map(|dim| dim.resolve(sizes)).collect()
     }
 
-    /// Returns the number of elements if the symbols have the values in `sizes`.
+    /// Returns the number of elements for the values of the symbols in `sizes`.
     pub fn count(&self, sizes: &Sizes) -> usize {
         self.resolve(sizes).iter().product()
     }

@@ -57,7 +57,7 @@ pub struct SourceMap {
 }
 
 impl SourceMap {
-    /// Adds a text. Returns it with the number that identifies it.
+    /// Adds a text. Returns the source, which contains the number that identifies it.
     pub fn add(&mut self, name: &str, text: &str) -> Source {
         let source = Source {
             id: SourceId(self.sources.len() as u32),

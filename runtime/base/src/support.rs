@@ -19,7 +19,7 @@ pub enum Support {
     Integers(usize),
 }
 
-/// The maximum distance of the sum of a simplex from one. This distance allows for the rounding
+/// The sum of a simplex may differ from one by at most this distance. This distance allows for the rounding
 /// error of a few thousand elements in single precision.
 const SUM: f64 = 1e-4;
 
@@ -33,7 +33,7 @@ impl Support {
     /// Maps values in the support to unconstrained values. `last` is the size of the last axis,
     /// along which vectors lie. The function applies the bijectors of the language. A value with
     /// one bound becomes the logarithm of its distance to the bound, and a value between two bounds
-    /// becomes a logit. A simplex becomes the log ratios of its elements to its last element. An
+    /// becomes a logit. A simplex becomes a vector of log ratios: each element divided by the last element. An
     /// increasing vector becomes its first element and the logarithms of its gaps.
     pub fn inverse(self, last: usize, values: &[f64]) -> Vec<f64> {
         let last = last.max(1);
@@ -57,7 +57,7 @@ impl Support {
     }
 
     /// Returns the position of the first value that is not finite. If all are finite, returns the
-    /// position of the first value outside the support. If the sum of a simplex is not one, this is
+    /// position of the first value outside the support. If the sum of a simplex is not one, returns
     /// the position of its first element. `last` is the size of the last axis, along which vectors
     /// lie.
     pub fn outside(self, last: usize, values: &[f64]) -> Option<usize> {

@@ -1,16 +1,16 @@
-//! A table of words that users of other tools write for things with another name in this language.
+//! A table of words that users of other tools know, with the names that this language uses instead.
 //! Every `did you mean` and every syntax error uses this table. Options of methods declare their
 //! own synonyms.
 
 /// A word that users of other tools write.
 struct Synonym {
-    /// The word in lower case, except if the lower-case word has another meaning. If the word
-    /// follows a point, as in `x.shape`, it begins with the point.
+    /// The word in lower case, except if the lower-case word has another meaning. A word that
+    /// follows a point, as in `x.shape`, is stored with the point at its beginning.
     word: &'static str,
     /// The names in this language, beginning with the most likely. The first name that exists at
     /// the place of the mistake is suggested.
     names: &'static [&'static str],
-    /// The advice to give if no name replaces the word.
+    /// The advice that is given if no name can replace the word.
     advice: &'static str,
     /// True if the word alone explains why a line cannot be parsed.
     is_construct: bool,

@@ -4,7 +4,7 @@
 use crate::shape::{Dim, Shape, Symbol};
 use std::fmt;
 
-/// The reason why a text form could not be read, and the line of the error.
+/// An error in a text form: the reason why the text cannot be read, and the line of the error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TextError {
     /// The line, counted from 1.
@@ -52,7 +52,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Returns whether the rest of the text has only white space and comments.
+    /// Returns whether the rest of the text consists only of white space and comments.
     pub fn is_done(&self) -> bool {
         self.rest().is_empty()
     }

@@ -72,7 +72,7 @@ pub fn other_data(name: &str, file: &Path, what: &str) -> Diagnostic {
     diagnostic.help("build the executable again for these data: `bnnc build FILE --data NAME=PATH -o EXE`")
 }
 
-/// An error: this processor lacks these instruction set extensions.
+/// An error: this processor does not have the instruction set extensions that the code uses.
 pub fn other_processor(missing: &[String]) -> Diagnostic {
     let text = format!(
         "this executable needs a processor with {}, which this one lacks",
@@ -83,7 +83,7 @@ pub fn other_processor(missing: &[String]) -> Diagnostic {
     diagnostic.help("build it again on this machine")
 }
 
-/// An error: an option does not affect a built executable.
+/// An error: an option has no effect in a built executable.
 pub fn decided(option: &str) -> Diagnostic {
     let text = format!("`{option}` was fixed when this executable was built");
     Diagnostic::usage(&DECIDED, text).help(format!(

@@ -1,5 +1,4 @@
-//! Executes a run: writes a manifest first, then writes the results to the terminal and to a
-//! folder.
+//! Executes the run of a manifest, and writes the results to the terminal and to a folder.
 
 use crate::arguments::Running;
 use crate::memory;
@@ -35,12 +34,12 @@ pub struct Job<'a> {
     pub sources: Sources,
     /// The origin of the program: its text and its build options.
     pub origin: &'a Origin,
-    /// The words of a command that repeats this run. Messages show this command.
+    /// The words of a command that repeats this run, for messages.
     pub command: Vec<String>,
     /// The warnings that were shown before the run. They become part of the results.
     pub warnings: Vec<Diagnostic>,
-    /// The texts that the places of diagnostics refer to. Empty if the program was compiled
-    /// elsewhere.
+    /// The texts to which the places in diagnostics refer. Empty if the program was compiled in
+    /// another process.
     pub texts: &'a SourceMap,
     /// A function that shows diagnostics, and returns the exit status that they imply.
     pub show: &'a dyn Fn(&[Diagnostic]) -> u8,
@@ -101,8 +100,8 @@ impl Job<'_> {
         }
     }
 
-    /// Replaces the span of a diagnostic about the program by its line and column. Readers of the
-    /// results do not have the text of the span.
+    /// Replaces the span of a diagnostic about the program by its line and column. A reader of the
+    /// results does not have the text to which the span refers.
     fn locate(&self, diagnostic: &mut Diagnostic) {
         let Place::Span(span) = diagnostic.at else { return };
         let Some(source) = self.texts.get(span.source) else {
@@ -209,12 +208,12 @@ fn quoted(word: &str) -> String {
     }
 }
 
-/// Signals that arrive within this time of the first one count as the same request. `timeout` sends
+/// Signals that arrive within this time after the first signal count as the same request. `timeout` sends
 /// its signal twice, to the process and to its group.
 const SAME_REQUEST: Duration = Duration::from_millis(200);
 
 /// Returns a flag that the first Ctrl-C raises. A second Ctrl-C ends the process immediately, unless
-/// it arrives directly after the first one.
+/// it arrives directly after the first Ctrl-C.
 pub fn interrupt() -> Interrupt {
     let interrupt = Interrupt::default();
     let is_later = Arc::new(AtomicBool::new(false));
@@ -269,7 +268,7 @@ impl SessionInterrupt {
             }
         }
         let was_idle = self.is_idle.swap(false, Ordering::SeqCst);
-        // If this call is made within the work of another call, the flag of the other call is not
+        // If this call is made while another call runs its work, the flag of the other call is not
         // reset.
         let _busy = was_idle.then(|| {
             self.raised.store(false, Ordering::SeqCst);

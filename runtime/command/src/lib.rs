@@ -1,5 +1,5 @@
-//! The parts that the command lines of `bnnc` and of built executables share: the options of a run,
-//! the run itself, and the output to the terminal.
+//! Code that `bnnc` and built executables share: the options of a run, the run itself, and the
+//! output to the terminal.
 
 pub mod arguments;
 pub mod diagnostics;

@@ -3,7 +3,7 @@
 use std::fs::read_to_string;
 use std::path::Path;
 
-/// The reciprocal of the share of memory that a run does not use.
+/// A run leaves a fraction of the memory unused. This number is the reciprocal of the fraction.
 const RESERVED: u64 = 10;
 
 /// Returns the number of bytes that this process can still allocate, or `None` if the system does
@@ -11,8 +11,8 @@ const RESERVED: u64 = 10;
 ///
 /// The result is the smallest of three numbers: the available memory of the machine, the memory
 /// that the control groups of the process allow, and the part of the address space that `ulimit -v`
-/// still allows. Control groups limit containers. If the process exceeds the memory of the machine
-/// or of its control groups, the system kills the process. If the process exceeds its address
+/// still allows. Control groups limit containers. If the process uses more memory than the machine
+/// or its control groups allow, the system kills the process. If the process exceeds its address
 /// space, an allocation fails. A tenth of the result is left to threads, libraries and other
 /// programs.
 pub fn available() -> Option<u64> {
@@ -50,7 +50,7 @@ fn of_machine(text: &str) -> Option<u64> {
     Some(kilobytes * 1024)
 }
 
-/// Returns the smallest memory limit of some control groups and of their parent groups. `text`
+/// Returns the smallest memory limit among some control groups and their parent groups. `text`
 /// lists the groups in the format of `/proc/self/cgroup`. The files of the groups are below the
 /// folder `root`.
 ///

@@ -96,8 +96,8 @@ fn status(diagnostic: &Diagnostic, sources: &SourceMap) -> u8 {
         Place::Span(span) => sources.get(span.source),
         Place::File { .. } | Place::Nowhere => None,
     };
-    // An error in a `--set` option is an error of the command line, although its location is a span
-    // of a text.
+    // An error in a `--set` option counts as an error of the command line, although the place of
+    // the error is a span of a text.
     let set = source.is_some_and(|source| source.name.starts_with(settings::SET));
     match diagnostic.fault {
         Blame::Program if !set => 1,
@@ -106,7 +106,7 @@ fn status(diagnostic: &Diagnostic, sources: &SourceMap) -> u8 {
     }
 }
 
-/// Passes the diagnostic of a limit or an error to `show`. For a bug, reports the bug. Returns the
+/// Passes the diagnostic of a limit or of an error to `show`. If the cause is a bug, reports the bug instead. Returns the
 /// exit status.
 pub fn fault_status(fault: &Fault, show: &dyn Fn(&[Diagnostic]) -> u8) -> u8 {
     if let Some(diagnostic) = fault.diagnostic() {
@@ -119,8 +119,8 @@ pub fn fault_status(fault: &Fault, show: &dyn Fn(&[Diagnostic]) -> u8) -> u8 {
 /// The reason why a part of the output was lost.
 static LOST: OnceLock<String> = OnceLock::new();
 
-/// Writes to standard output. If the pipe is closed, its reader does not need further output, so
-/// this is not an error. Any other error changes the exit status at the end of the work.
+/// Writes to standard output. A closed pipe is not an error, because its reader does not need
+/// further output. Any other error changes the exit status at the end of the work.
 pub fn say(text: &str) {
     let mut out = std::io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
@@ -148,8 +148,8 @@ pub fn complain(line: &str) {
     let _ = writeln!(std::io::stderr().lock(), "{}", render::visible(line));
 }
 
-/// Returns the requested number of threads. Without a request, returns the number of processors of
-/// the machine.
+/// Returns the requested number of threads. If no number was requested, returns the number of
+/// processors of the machine.
 pub fn threads(asked: Option<usize>) -> usize {
     asked
         .unwrap_or_else(|| std::thread::available_parallelism().map_or(1, std::num::NonZero::get))

@@ -18,7 +18,7 @@
 //!
 //! A commit of a chain first writes the draws to the disk. The commit then writes the state under a
 //! temporary name. At the end, it renames this file. So even after a crash, the folder contains a
-//! state whose draws are all on disk. Draws after this state are deleted and drawn again.
+//! state whose draws are all on disk. Draws that were made after this state are deleted and drawn again.
 
 mod own;
 mod training;
@@ -64,7 +64,7 @@ struct Folder {
     _lock: File,
 }
 
-/// The handling of a checkpoint that already exists in the folder.
+/// How to handle a checkpoint that already exists in the folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Opening {
     /// The existing checkpoint is replaced if it belongs to the same run. If it belongs to another
@@ -77,7 +77,7 @@ pub enum Opening {
     Overwrite,
 }
 
-/// The identity of a chain.
+/// Identifies a chain within a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChainId<'a> {
     /// The name of the inference block.
@@ -175,7 +175,7 @@ impl Checkpoint {
         Checkpoint { every, ..self }
     }
 
-    /// Opens the file of a chain. If an earlier run wrote draws of the chain, they are loaded.
+    /// Opens the file of a chain. If an earlier run wrote draws of the chain, these draws are loaded.
     ///
     /// # Errors
     /// Fails if a file cannot be read or written, or if it is damaged.
@@ -250,7 +250,7 @@ impl Folder {
     }
 }
 
-/// The progress of a chain at its last commit.
+/// The progress that a chain had made at its last commit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Resumed {
     /// The number of iterations, including the warm-up.
@@ -259,17 +259,17 @@ pub struct Resumed {
     pub sampler: Vec<u8>,
 }
 
-/// The draws of a chain while it runs.
+/// The draws of a chain that is running.
 #[derive(Debug)]
 pub struct ChainFile {
     store: ChainStore,
-    /// The path of the state file and the checksum of its identity, or `None` without a checkpoint.
+    /// The path of the state file, and the checksum of the file's identity. `None` if there is no checkpoint.
     state: Option<(PathBuf, Checksum)>,
     resumed: Option<Resumed>,
     /// The number of iterations at the last commit.
     committed: Option<usize>,
-    /// The time of the next commit. `wait` is the present time between commits, and `every` is its
-    /// maximum.
+    /// The time of the next commit. `wait` is the current time between commits, and `every` is the
+    /// maximum time between commits.
     due: Instant,
     wait: Duration,
     every: Duration,
@@ -300,7 +300,7 @@ impl ChainFile {
         self.resumed.take()
     }
 
-    /// Returns the diagnostic for a state that the sampler could not be restored from.
+    /// Returns the diagnostic that reports that the sampler could not be restored from its state.
     pub fn corrupt(&self) -> Diagnostic {
         let path = self
             .state
@@ -309,7 +309,7 @@ impl ChainFile {
         diagnostics::checkpoint_damaged(path, "the sampler cannot restore its state from it")
     }
 
-    /// Adds a draw: a position and the statistics of its iteration.
+    /// Adds a draw, which consists of a position and the statistics of its iteration.
     ///
     /// # Errors
     /// Fails if a file cannot be written.
@@ -332,8 +332,8 @@ impl ChainFile {
         self.state.is_some() && Instant::now() >= self.due
     }
 
-    /// Writes the draws so far and the state, so that a later run can resume from this point. Must
-    /// be called between iterations. `sampler` is the saved state of the sampler. `iteration` is
+    /// Writes the draws so far and the state of the sampler, so that a later run can resume from
+    /// this point. Must be called between iterations. `sampler` is this state. `iteration` is
     /// the number of iterations, including the warm-up.
     ///
     /// # Errors

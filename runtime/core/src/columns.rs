@@ -21,12 +21,12 @@ pub struct Columns<'a> {
 struct OfOutput<'a> {
     output: &'a Output,
     /// One column per class, or the columns `mean`, `sd`, `q05`, `q50`, `q95`. A column stays empty
-    /// if the model does not have its values.
+    /// if the model does not provide its values.
     reals: Vec<(String, Vec<f64>)>,
-    /// The columns named by [`NAMES`]. `sd_epistemic` is the standard deviation of the mean of the
-    /// target. `sd_aleatoric` is the standard deviation of the target given the parameters. The
+    /// The columns whose names are in [`NAMES`]. `sd_epistemic` is the standard deviation of the target's
+    /// mean. `sd_aleatoric` is the standard deviation of the target given the parameters. The
     /// other columns are additional results of integrals. A column stays empty if the predictions
-    /// do not have its values.
+    /// do not provide its values.
     parts: [Vec<f64>; 6],
 }
 
@@ -75,7 +75,7 @@ impl<'a> Columns<'a> {
         }
     }
 
-    /// Returns the names of the outputs that did not get predictions.
+    /// Returns the names of the outputs for which there are no predictions.
     pub fn without(&self) -> Vec<&'a str> {
         let empty = self.each.iter().filter(|columns| columns.is_empty());
         empty.map(|columns| columns.output.name.as_str()).collect()
@@ -99,7 +99,7 @@ impl<'a> Columns<'a> {
     }
 }
 
-/// Returns the number with the fewest digits that rounds to `value` in single precision. Further
+/// Returns the shortest decimal number that rounds to `value` in single precision. Further
 /// digits of a single-precision result are meaningless.
 fn single(value: f64) -> f64 {
     let narrow = value as f32;
@@ -109,9 +109,9 @@ fn single(value: f64) -> f64 {
     }
 }
 
-/// Returns the columns that identify the rows. The first column has the row number in the file, as
-/// messages count rows (the header of a table is row 1). If the rows come from several files, the
-/// second column has the name of the file.
+/// Returns the columns that identify the rows. The first column contains the row number in the file. Rows
+/// are numbered as in messages: the header of a table is row 1. If the rows come from several files, the
+/// second column contains the name of the file.
 pub fn places(rows: &Rows, count: usize) -> Vec<(String, ResultColumn)> {
     let (paths, numbers): (Vec<&Path>, Vec<i64>) = (0..count.min(rows.count))
         .map(|row| rows.place(row))
@@ -177,8 +177,8 @@ impl<'a> OfOutput<'a> {
         if all.is_empty() || all.len() != predictive.draws * predictive.rows * classes {
             return;
         }
-        // The probabilities are summed draw by draw. With many classes, the draws of one
-        // probability are far apart in memory, so this order is faster.
+        // The probabilities are summed draw by draw, because this order is faster. With many
+        // classes, the draws of one probability are far apart in memory.
         let mut sums = vec![0.0; predictive.rows * classes];
         for draw in all.chunks_exact(sums.len().max(1)) {
             sums.iter_mut().zip(draw).for_each(|(sum, value)| *sum += value);
@@ -219,8 +219,8 @@ impl<'a> OfOutput<'a> {
             for (column, deviations) in self.parts.iter_mut().zip(known) {
                 column.extend(deviations);
             }
-            // The standard deviation computed from its two parts is exact. The exact value replaces
-            // the standard deviation of the draws. The draws are only a finite number of quantiles.
+            // The standard deviation that is computed from its two parts is exact. It replaces the
+            // standard deviation of the draws, which are only a finite number of quantiles.
             if let Some((_, sd)) = others.first_mut() {
                 let both = predictive.epistemic.iter().zip(&predictive.aleatoric);
                 sd.truncate(sd.len().saturating_sub(rows));

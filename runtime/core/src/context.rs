@@ -19,7 +19,7 @@ pub struct Context {
     pub progress: bool,
     /// The checkpoint of the run.
     pub checkpoint: Checkpoint,
-    /// The flag that is raised if the user interrupts the run.
+    /// The flag that is raised when the user interrupts the run.
     pub interrupt: Interrupt,
 }
 

@@ -8,9 +8,9 @@ pub fn now() -> String {
     text(seconds.map_or(0, |seconds| seconds.as_secs()))
 }
 
-/// Converts a number of seconds since 1970 to a date. The calendar repeats every 400 years. In the
-/// algorithm, each period begins in March, so that leap days come last (Hinnant 2013,
-/// "chrono-compatible low-level date algorithms").
+/// Converts a number of seconds since 1970 to a date. The calendar repeats every 400 years. The
+/// algorithm begins each year in March, so that a leap day is the last day of its year (Hinnant
+/// 2013, "chrono-compatible low-level date algorithms").
 fn text(seconds: u64) -> String {
     let (days, rest) = (seconds / 86_400 + 719_468, seconds % 86_400);
     let (era, day) = (days / 146_097, days % 146_097);

@@ -135,8 +135,8 @@ pub fn no_start(infer: &str, chain: usize, attempts: u64, options: &ChainOptions
     .help("check that the data lie in the support of the likelihood, and standardise the inputs")
 }
 
-/// Adds a note about rows with zero likelihood to those diagnostics that report a chain that cannot
-/// start.
+/// If a diagnostic reports a chain that cannot start, adds a note about rows whose likelihood is
+/// zero.
 pub fn with_impossible_rows(found: Vec<Diagnostic>, note: Option<String>) -> Vec<Diagnostic> {
     let add = |diagnostic: Diagnostic| match &note {
         Some(note) if diagnostic.code.id == NO_START.id => diagnostic.note(note.clone()),
@@ -186,7 +186,7 @@ pub fn checkpoint_damaged(path: &Path, why: &str) -> Diagnostic {
     error(&CHECKPOINT_DAMAGED, FaultyInput::Data, text).help("start again with `--out` instead of `--resume`")
 }
 
-/// The run in a folder differs from the run that should continue it. Each of `differences` is one
+/// The new run differs from the run in the folder that it should continue. Each of `differences` is one
 /// line of the explanation.
 pub fn another_run(folder: &Path, differences: &[String]) -> Diagnostic {
     let text = format!("`{}` belongs to a different run", folder.display());
@@ -201,7 +201,7 @@ pub fn folder_in_use(folder: &Path) -> Diagnostic {
     error(&FOLDER_IN_USE, FaultyInput::Data, text).help("wait until it ends, or write into another folder")
 }
 
-/// A warning: a run should resume from this folder, but the folder does not contain a checkpoint.
+/// A warning: a run cannot resume from this folder, because the folder does not contain a checkpoint.
 pub fn nothing_to_resume(folder: &Path) -> Diagnostic {
     let text = format!(
         "`{}` holds no checkpoint: the run starts from the beginning",

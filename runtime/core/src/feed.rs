@@ -1,5 +1,5 @@
-//! Rows that are prepared in the precision of a run, and copied batch by batch into the input
-//! buffers of a machine.
+//! Prepares rows in the precision of a run, and copies them batch by batch into the input buffers
+//! of a machine.
 
 mod values;
 
@@ -34,12 +34,12 @@ struct Port {
     shared: bool,
     /// True if the rows of a batch are always gathered by the host, because it changes them afterwards.
     on_host: bool,
-    /// A number that identifies these elements. A device uses it to recognise elements that are
-    /// already in its memory.
+    /// A number that identifies these elements. By this number, a device recognises elements that
+    /// are already in its memory.
     stamp: u64,
 }
 
-/// Returns a new stamp. It differs from the stamps of all other elements.
+/// Returns a new stamp, which differs from all earlier stamps.
 fn stamp() -> u64 {
     static LAST: AtomicU64 = AtomicU64::new(0);
     LAST.fetch_add(1, Ordering::Relaxed)
@@ -57,8 +57,7 @@ pub struct Feed {
 pub struct FeedPorts<'a> {
     /// The ports, each with the source of its elements.
     pub bindings: &'a [Binding],
-    /// Rows that are only predicted need not contain values of the outputs. Rows to predict for
-    /// need not have values of outputs.
+    /// The outputs of the model. Rows to predict for need not contain values of the outputs.
     pub outputs: &'a [Output],
     /// The precision of reals.
     pub precision: Precision,
@@ -68,7 +67,7 @@ pub struct FeedPorts<'a> {
 }
 
 impl Feed {
-    /// Prepares `rows` for one of the programs of an inference block.
+    /// Prepares `rows` for one program of an inference block.
     ///
     /// # Errors
     /// Fails in the same cases as [`Feed::new`].
@@ -89,7 +88,7 @@ impl Feed {
     }
 
     /// Checks that predictions can be computed for these rows. The check is made before the
-    /// inference run. A failure after the run would lose its result.
+    /// inference run, because a failure after the run would lose the result of the run.
     ///
     /// # Errors
     /// Fails if an element is too large. Also fails in the same cases as [`Feed::new`].
@@ -126,8 +125,8 @@ impl Feed {
     /// Outputs that other outputs depend on keep their values.
     ///
     /// # Errors
-    /// Fails if the elements of a column do not fit the program. Examples are text, and fractions
-    /// where the program needs integers.
+    /// Fails if the elements of a column do not fit the program. Examples are text instead of
+    /// numbers, and fractions instead of integers.
     pub fn new(rows: &Rows, dataset: &Dataset, wanted: &FeedPorts, target: bool) -> Result<Feed, Diagnostic> {
         let mut ports = Vec::new();
         for binding in wanted.bindings {
@@ -402,8 +401,8 @@ fn copy<T: Copy>(values: &[T], width: usize, rows: Option<&[u32]>, target: &mut 
     }
 }
 
-/// Copies rows that have only a few elements. `WIDTH` is a constant, so copying a row takes a few
-/// instructions. A call of `memcpy` for each row would take longer than a small kernel.
+/// Copies rows that have only a few elements. `WIDTH` is a constant, so that the compiler can copy a
+/// row with a few instructions. A call of `memcpy` for each row would take longer than a small kernel.
 fn copy_narrow<T: Copy, const WIDTH: usize>(values: &[T], rows: &[u32], target: &mut [T]) {
     let (values, _) = values.as_chunks::<WIDTH>();
     let (target, _) = target.as_chunks_mut::<WIDTH>();
@@ -431,8 +430,8 @@ fn reals(values: &[f64], precision: Precision) -> Elements {
 }
 
 /// Checks a port for rows without targets. If other outputs depend on the port's output, the rows
-/// must have values of this output. `output` is the model output that the binding fills, if it
-/// fills one.
+/// must contain values of this output. `output` is the model output that belongs to the port, if
+/// there is one.
 fn check_given(binding: &Binding, output: Option<&Output>, rows: &Rows) -> Result<(), Diagnostic> {
     match &binding.from {
         DataSource::Field(name) if output.is_some_and(|output| output.given) => rows.check_output(name),

@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::path::Path;
 
-/// The name of the fact whose value is the version of bnnc.
+/// The name of the fact that stores the version of bnnc.
 const VERSION: &str = "the version of bnnc";
 
 /// The facts that identify a run. Each fact has a name and a value.
@@ -33,8 +33,8 @@ pub struct Fingerprint {
 
 impl Fingerprint {
     /// Returns the facts of a manifest: the version, the seed, the backend, the inference blocks,
-    /// the precision, and the contents of the data files. If `sources` has read a file, the
-    /// checksum is of the content that was read.
+    /// the precision, and the contents of the data files. If `sources` has already read a file, the
+    /// checksum covers the content that was read.
     ///
     /// # Errors
     /// Fails if a data file cannot be read.
@@ -110,17 +110,17 @@ impl Fingerprint {
         &self.infers
     }
 
-    /// Adds a fact. In a diagnostic, the name is the subject of a sentence.
+    /// Adds a fact. Diagnostics use the name as the subject of a sentence.
     pub fn fact(&mut self, name: &str, value: &str) {
         self.facts.insert(name.to_owned(), value.to_owned());
     }
 
-    /// Adds a text. In a diagnostic, the name is the subject of a sentence.
+    /// Adds a text. Diagnostics use the name as the subject of a sentence.
     pub fn text(&mut self, name: &str, text: &str) {
         self.content(name, Checksum::of(text.as_bytes()));
     }
 
-    /// Adds a content whose checksum is known.
+    /// Adds the known checksum of some content.
     pub fn content(&mut self, name: &str, checksum: Checksum) {
         self.contents.insert(name.to_owned(), checksum.to_string());
     }
@@ -184,7 +184,7 @@ fn is_needed(manifest: &Manifest, name: &str) -> bool {
     manifest.infers.iter().any(|infer| infer.needs().contains(&name))
 }
 
-/// Returns the keys whose values differ between two maps, each with both values.
+/// Returns every key whose values differ between two maps, together with both values.
 fn changes<'a>(
     then: &'a BTreeMap<String, String>,
     now: &'a BTreeMap<String, String>,
@@ -200,8 +200,7 @@ fn given(value: Option<&String>) -> &str {
     value.map_or("not given", String::as_str)
 }
 
-/// Returns whether the step sizes of a sampler depend on the number of iterations that the run
-/// plans.
+/// Returns whether the step sizes of a sampler depend on the planned number of iterations.
 fn is_stretched(transition: &Transition) -> bool {
     matches!(transition.part().schedule(), Steps::Cyclical { .. })
 }

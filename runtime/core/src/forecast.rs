@@ -10,7 +10,7 @@ use std::ops::Range;
 /// A function that receives the predictions of one block of rows.
 pub type Take<'a> = dyn FnMut(Range<usize>, &mut Predictive) + 'a;
 
-/// A source of predictions, such as a prediction program with draws of its parameters.
+/// A source of predictions, for example a prediction program with draws of its parameters.
 pub trait Forecaster {
     /// Computes all predictive quantities in blocks of rows, and passes each block to `take`. The
     /// blocks are in order.
@@ -25,8 +25,8 @@ pub trait Forecaster {
     /// Fails if some columns do not fit the program.
     fn replace_rows(&mut self, infer: &InferenceBlock, rows: &Rows, dataset: &Dataset) -> Result<(), Stop>;
 
-    /// Returns the number of integrals over weights and their errors, or `None` if the method does
-    /// not integrate over weights.
+    /// Returns the number of integrals over weights, and the errors of these integrals. Returns
+    /// `None` if the method does not integrate over weights.
     fn tally(&self) -> Option<&Tally> {
         None
     }

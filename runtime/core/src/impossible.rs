@@ -1,5 +1,5 @@
-//! Finds rows whose likelihood is zero at given parameters. Such a row is the reason why a chain
-//! cannot begin.
+//! Finds rows whose likelihood is zero at given parameters. A chain cannot begin at such
+//! parameters.
 
 use super::context::{Context, Stop};
 use super::predict::Predictor;
@@ -61,7 +61,7 @@ pub fn note(
     )))
 }
 
-/// Returns the value of an output in one row, as the data file has it.
+/// Returns the value of an output in one row, as it is in the data file.
 fn target(infer: &InferenceBlock, output: &str, dataset: &Dataset, row: usize) -> Option<f64> {
     let binding = infer.bindings.iter().find(|binding| binding.port == output)?;
     let column = binding.from.column()?;

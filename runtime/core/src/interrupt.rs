@@ -1,11 +1,11 @@
-//! The request of the user to stop a run soon and to keep its results.
+//! A user's request to stop a run soon and to keep its results.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-/// The time that predictions may still take after an interruption. Most programs predict faster
-/// than this. A user who presses Ctrl-C does not want to wait longer.
+/// The time that predictions may still take after an interruption. Most programs compute their
+/// predictions in less time. A user who presses Ctrl-C does not want to wait longer.
 const GRACE: Duration = Duration::from_secs(1);
 
 /// A flag that a signal handler raises and that long computations check. Chains check the flag

@@ -9,8 +9,8 @@ use bnnc_kernels::arena::{element_bytes, predict_arena_bytes};
 /// The number of bytes of a double.
 pub const NUMBER: u64 = 8;
 
-/// Returns the sum of the parts. If the sum exceeds the range of `u64`, as for a huge matrix,
-/// returns the largest `u64`.
+/// Returns the sum of the parts. If the sum exceeds the range of `u64`, for example because of a
+/// huge matrix, returns the largest `u64`.
 pub fn sum(parts: &[u64]) -> u64 {
     parts.iter().fold(0, |sum, part| sum.saturating_add(*part))
 }
@@ -41,7 +41,7 @@ pub fn parameters(infer: &InferenceBlock) -> u64 {
     NUMBER * parameters.map(|state| elements(&state.shape)).sum::<u64>()
 }
 
-/// Returns the number of bytes of rows that are prepared for a program.
+/// Returns the number of bytes that the rows for a program take after they have been prepared.
 pub fn feed(infer: &InferenceBlock, program: &Artifact, rows: usize) -> u64 {
     let of_rows = infer.bindings.iter().filter(|binding| !binding.from.is_shared());
     let sizes = Sizes::default();
@@ -77,7 +77,7 @@ pub fn predicting_some(
     let block: u64 = outputs
         .map(|id| NUMBER * plan.buffers[id].shape.count(&block) as u64)
         .sum();
-    // The values of states for the draws of one call.
+    // The number of state values for the draws of one call.
     let drawn = infer.per_draw().into_iter().filter_map(|name| plan.port(name));
     let drawn: usize = drawn.map(|id| plan.buffers[id].shape.count(&sizes)).sum();
     let chosen = NUMBER * drawn as u64;

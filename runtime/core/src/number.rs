@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 use std::fmt::Display;
 
-/// Converts a number to JSON. A number that is not finite becomes null, because JSON does not have
-/// infinities.
+/// Converts a number to JSON. A number that is not finite becomes null, because JSON cannot
+/// represent infinities.
 pub fn finite(value: f64) -> Value {
     if value.is_finite() {
         json!(value)

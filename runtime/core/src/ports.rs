@@ -1,4 +1,4 @@
-//! Reads and writes those ports of a machine that its program has.
+//! Reads and writes ports of a machine. Skips ports that the program does not have.
 
 use bnnc_base::fault::Fault;
 use bnnc_kernels::executor::Machine;

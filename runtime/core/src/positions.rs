@@ -1,4 +1,4 @@
-//! Checks that positions (indices) are inside their axes. Without these checks, kernels would
+//! Checks that positions (indices) are within the range of their axis. Without these checks, kernels would
 //! silently clamp a position to the range of its axis. Positions that depend only on the data are
 //! checked before the rows are used. Positions that depend on parameters are checked at given
 //! values of the parameters.
@@ -104,7 +104,7 @@ fn known<'a>(
 /// A position that is outside its axis.
 struct Outside {
     position: f64,
-    /// The index of the position's example among the examples of the call.
+    /// The index, among the examples of the call, of the example that the position belongs to.
     example: usize,
     /// The index of an element of a whole column, if this element determines the position. `None`
     /// if the index is not known.
@@ -179,8 +179,8 @@ impl<'a> Places<'a> {
     }
 }
 
-/// Returns the name of the column that an input reads. If the input is a parameter, or does not
-/// come from a column, returns its own name.
+/// Returns the name of the column that contains the values of an input. If the input is a
+/// parameter, or does not come from a column, returns the name of the input.
 fn column<'a>(infer: &'a InferenceBlock, input: &'a str) -> &'a str {
     let binding = infer.bindings.iter().find(|binding| binding.port == input);
     match binding.map(|binding| &binding.from) {

@@ -30,8 +30,8 @@ pub struct PredictionOutput {
     /// The name of the output's port in the program.
     pub port: String,
     part: Part,
-    /// The index of the model's output that this prediction output belongs to. `None` if the model has a single output, or if this prediction output
-    /// is for all outputs together.
+    /// The index of the model output that this prediction output belongs to. `None` if the model has a single output, or if the prediction output
+    /// covers all model outputs together.
     output: Option<usize>,
 }
 
@@ -70,7 +70,7 @@ pub struct Predictive {
     pub draws: usize,
     /// The log density of the observed target at each draw. Empty if targets are unknown.
     pub log_likelihood: Vec<f64>,
-    /// The mean of the target given the parameters. Empty if the distribution does not have a mean.
+    /// The mean of the target, given the parameters. Empty if the distribution does not have a mean.
     pub mean: Vec<f64>,
     /// Draws of the target. Empty if the distribution does not have a sampler.
     pub draw: Vec<f64>,
@@ -90,13 +90,14 @@ pub struct Predictive {
 /// Additional results of predictions that integrate over weights. All are empty for other predictions.
 #[derive(Clone, Debug, Default)]
 pub struct IntegralResults {
-    /// The numerical error of each element's mean. The largest error of the probabilities of each row, if the output is a class.
+    /// For each element, the numerical error of its mean. If the output is a class, the largest
+    /// numerical error among the probabilities of each row.
     pub error: Vec<f64>,
-    /// The log density of the target of each row, or the log probability of the true class. Empty if targets are unknown.
+    /// For each row, the log density of the target, or the log probability of the true class. Empty if targets are unknown.
     pub log_density: Vec<f64>,
     /// The numerical error of the log density.
     pub log_density_error: Vec<f64>,
-    /// The predictive distribution function at the target, for each element. Empty for classes, and if targets are unknown.
+    /// The value of the predictive distribution function at the target, for each element. Empty for classes, and if targets are unknown.
     pub cdf: Vec<f64>,
 }
 
@@ -143,7 +144,7 @@ impl Predictive {
         }
     }
 
-    /// Sets the numbers of rows and draws of the next block in the predictions of all outputs.
+    /// Sets the number of rows and the number of draws of the next block, in the predictions of all outputs.
     pub fn begin(&mut self, (rows, draws): (usize, usize), all: &[PredictionOutput]) {
         let places = all.iter().filter_map(|said| said.output);
         let outputs = places.max().map_or(0, |last| last + 1);
@@ -188,7 +189,7 @@ impl Predictive {
     }
 }
 
-/// Returns the standardisation of an output. Only the target of the data may be standardised; other outputs have the identity.
+/// Returns the standardisation of an output. Only the target of the data may be standardised. For other outputs, returns the identity.
 pub fn units(infer: &InferenceBlock, output: &Output, preparation: &Preparation) -> Standardisation {
     match preparation.target_name.as_deref() == Some(infer.column(output)) {
         true => preparation.target,
@@ -206,7 +207,8 @@ pub fn held(infer: &InferenceBlock, values: &StateValues) -> usize {
     held.min().unwrap_or(0)
 }
 
-/// Returns the number of predictive draws of a posterior from an optimiser. If the posterior is a single point, all draws are this point.
+/// Returns the number of predictive draws, if the posterior was found by an optimiser. If the posterior is a single point, all draws are
+/// this point.
 pub fn trained_draws(infer: &InferenceBlock) -> usize {
     match infer.is_point() {
         true => predictive_draws(infer, 1),
@@ -214,8 +216,9 @@ pub fn trained_draws(infer: &InferenceBlock) -> usize {
     }
 }
 
-/// Returns the number of predictive draws from `held` stored draws of the parameters. If all outputs are classes, the number is `held`. If not, the
-/// number is the smallest multiple of `held` that is at least `predictive_draws`. Each stored draw is then used equally often.
+/// Returns the number of predictive draws, if `held` draws of the parameters are stored. If all outputs
+/// are classes, the number is `held`. If not, the
+/// number is the smallest multiple of `held` that is at least `predictive_draws`. All stored draws are then used equally often.
 pub fn predictive_draws(infer: &InferenceBlock, held: usize) -> usize {
     let held = held.max(1);
     let is_of_classes = |output: &Output| matches!(output.kind, OutputKind::Classes(_) | OutputKind::Bool);
@@ -337,7 +340,7 @@ impl Predictor {
         Ok(())
     }
 
-    /// Returns whether `values` holds several values of a parameter, although the program reads only one value of this parameter per call.
+    /// Returns whether `values` contains several values of a parameter, but the program reads only one value of this parameter per call.
     fn stores_several(&self, name: &str, values: &[f64]) -> Result<bool, Fault> {
         if !self.stored.iter().any(|stored| stored == name) || !self.machine.has_port(name) {
             return Ok(false);
@@ -437,7 +440,7 @@ impl Predictor {
         Ok(())
     }
 
-    /// Computes the first `count` outputs of the program for all rows. Calls `go_on` after each call of the program, and stops if `go_on`
+    /// Computes the first `count` outputs of the program for all rows. Calls `go_on` after each call of the program. Stops if `go_on`
     /// returns an error.
     fn each<E: From<Fault>>(
         &mut self,

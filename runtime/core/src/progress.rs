@@ -42,7 +42,7 @@ impl Progress {
         self.bar.set_message(format!("loss {loss:.5}"));
     }
 
-    /// Advances the line by `steps` steps. `diverged` is the number of these steps that diverged.
+    /// Advances the line by `steps` steps. `diverged` is the number of these steps that have diverged.
     pub fn advance(&mut self, steps: u64, diverged: u64) {
         self.bar.inc(steps);
         if diverged > 0 {

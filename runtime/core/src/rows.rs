@@ -13,7 +13,7 @@ pub fn shuffle(order: &mut [u32], key: u64, epoch: usize) {
     for last in (1..order.len()).rev() {
         let word = last % 4;
         // Each call of Philox returns four random numbers. These calls take most of the time of a
-        // shuffle, so all four numbers of a call are used.
+        // shuffle, so all four numbers are used.
         if word == 3 || last + 1 == order.len() {
             words = philox::words(key, [0, 0, epoch as u32], last as u64);
         }
@@ -23,7 +23,7 @@ pub fn shuffle(order: &mut [u32], key: u64, epoch: usize) {
     }
 }
 
-/// Moves a random choice of `count` elements to the front of `order`. The choice depends only on
+/// Chooses `count` elements at random, and moves them to the front of `order`. The choice depends only on
 /// the key, the step and the order before the call.
 pub fn choose(order: &mut [u32], count: usize, key: u64, step: u64) {
     let all = order.len();
@@ -65,8 +65,8 @@ mod tests {
         }
     }
 
-    /// Each step chooses three of ten elements, so an element is chosen in 3 of 10 steps on
-    /// average. The bound is five standard deviations of a binomial.
+    /// Each step chooses three of ten elements, so an element is chosen in 3 of 10 steps on average.
+    /// The bound is five standard deviations of the binomial distribution of the number of choices.
     #[test]
     fn every_element_is_chosen_equally_often() {
         let mut order: Vec<u32> = (0..10).collect();

@@ -12,8 +12,8 @@ use std::ops::Range;
 /// The scores of predictions. They are updated with every block of rows.
 pub struct Scorer<'a> {
     infer: &'a InferenceBlock,
-    /// If the model has several outputs: the scores of their joint log likelihood, and the number
-    /// of standardised elements per example.
+    /// The scores of the joint log likelihood of several outputs, and the number of standardised
+    /// elements per example. `None` if the model has a single output.
     together: Option<(Box<RealScores>, usize)>,
     /// Each output with its scores.
     each: Vec<(&'a Output, Scores)>,
@@ -27,8 +27,8 @@ enum Scores {
 }
 
 impl<'a> Scorer<'a> {
-    /// Creates scores without predictions. The scores are for predictions of `rows`. These rows
-    /// form `examples` examples.
+    /// Creates scores to which no predictions have been added. The predictions will be for `rows`,
+    /// which form `examples` examples.
     ///
     /// # Errors
     /// Fails if a target column does not fit the program.
@@ -63,15 +63,15 @@ impl<'a> Scorer<'a> {
         }
         let is_whole = self.infer.examples(2) == 1;
         for ((output, scores), said) in self.each.iter_mut().zip(predictive.each()) {
-            // The elements of one example depend on each other. The predicted mean of an element
-            // does not use the other elements, so it is not compared with the target.
+            // The elements of one example depend on each other. The predicted mean of an element is
+            // computed without the other elements, so it is not compared with the target.
             let is_prior = is_whole && output.joint;
             scores.add(range.clone(), said, (output, is_prior));
         }
     }
 
-    /// Adds the predictions for outliers: rows from another distribution. Only class outputs use
-    /// them.
+    /// Adds the predictions for outliers, which are rows from another distribution. Only the scores
+    /// of class outputs use these predictions.
     pub fn add_outliers(&mut self, predictive: &Predictive) {
         for ((output, scores), said) in self.each.iter_mut().zip(predictive.each()) {
             match scores {
@@ -83,8 +83,9 @@ impl<'a> Scorer<'a> {
         }
     }
 
-    /// Returns the accuracy after the most uncertain predictions have been rejected, for several
-    /// rejected fractions. The predictions of the rows and of the outliers are ranked together.
+    /// For several fractions, returns the accuracy after this fraction of the predictions has been
+    /// rejected. The most uncertain predictions are rejected first. The predictions
+    /// of the rows and of the outliers are ranked together.
     /// Without outliers, the result is empty.
     pub fn rejection(&self) -> Vec<(f64, MetricSet)> {
         let mut lines: Vec<(f64, MetricSet)> = Vec::new();
@@ -153,8 +154,8 @@ impl Scores {
                 if let Some(log_likelihood) = log_likelihood {
                     scores.add_log_likelihood(log_likelihood);
                 }
-                // If a row has several classes, only the sum of their log likelihoods is known. It
-                // is therefore not used as the log likelihood of a class.
+                // If a row has several classes, only the sum of their log likelihoods is known.
+                // This sum is therefore not used as the log likelihood of a class.
                 let of_class = known.filter(|_| *width == 1);
                 let of_class = of_class.map(|values| DrawMatrix::new(values, range.len()));
                 let targets = &targets[range.start * *width..range.end * *width];
@@ -191,8 +192,8 @@ impl Scores {
     }
 }
 
-/// Returns the observed values in original units: a column, or a whole array if all rows are one
-/// example.
+/// Returns the observed values in original units. They are a column or, if all rows together are
+/// one example, a whole array.
 ///
 /// # Errors
 /// Fails if a column does not fit the program.

@@ -1,4 +1,4 @@
-//! Data items that are read before a run begins.
+//! Keeps the data items that are read before a run begins.
 
 use bnnc_base::checksum::Checksum;
 use bnnc_data::LoadedData;
@@ -16,15 +16,15 @@ impl Sources {
         Sources(Arc::new(Mutex::new(read)))
     }
 
-    /// Returns the checksum of a file of a data item. The checksum was computed while the file was
-    /// read.
+    /// Returns the checksum of one of the files of a data item. The checksum was computed while the
+    /// file was read.
     pub fn checksum(&self, item: &str, path: &Path) -> Option<Checksum> {
         let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         all.get(item)?.checksum(path)
     }
 
-    /// Removes and returns a data item. The caller can then free its memory once it has selected
-    /// the rows.
+    /// Removes and returns a data item. The caller can then free the memory of the data item once
+    /// it has selected the rows.
     pub fn take(&self, name: &str) -> Option<LoadedData> {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         all.remove(name)

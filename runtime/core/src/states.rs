@@ -1,5 +1,5 @@
-//! The states of an inference block: its parameters and the state of the optimiser. A state has a
-//! start, and a value after training.
+//! The states of an inference block. These are the parameters and the state of the optimiser. A state has a
+//! start value, and another value after training.
 
 use bnnc_abi::manifest::{Init, State};
 use bnnc_base::shape::Sizes;
@@ -10,8 +10,8 @@ use std::sync::Arc;
 /// The values of states, by the name of the state.
 pub type StateValues = HashMap<String, Vec<f64>>;
 
-/// Returns the start of every state. A random start depends only on the seed and the name of the
-/// state.
+/// Returns the start value of every state. A random start value depends only on the seed and the
+/// name of the state.
 pub fn start(states: &[State], seed: u64, earlier: &HashMap<String, Arc<StateValues>>) -> StateValues {
     let one = |state: &State| {
         let start = taken(state, earlier).map_or_else(|| initial(state, seed), <[f64]>::to_vec);
@@ -21,7 +21,7 @@ pub fn start(states: &[State], seed: u64, earlier: &HashMap<String, Arc<StateVal
 }
 
 /// Returns the name of the site that a state belongs to, for example `hidden.w` for `hidden.w/loc`. A running mean does not belong to a site. For a
-/// running mean, returns its own name, which differs from the names of all sites.
+/// running mean, returns the name of the state, which differs from the names of all sites.
 pub fn site_of(state: &str) -> &str {
     state.rsplit_once('/').map_or(state, |(site, _)| site)
 }

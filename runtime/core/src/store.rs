@@ -2,10 +2,10 @@
 //! memory, in a file, or in both.
 //!
 //! A record is a position followed by the statistics of its iteration. The file begins with five
-//! little-endian words: a magic number, the version, the checksum of the chain's identity, the
+//! little-endian words. They are a magic number, the version, the checksum of the chain's identity, the
 //! length of a position, and the number of statistics. The records follow as little-endian `f64`.
-//! Each record ends with a checksum of its index and its bytes, so that a damaged record is
-//! detected when it is read.
+//! At the end of a record, there is a checksum of the record's index and bytes. A damaged record is
+//! therefore detected when it is read.
 
 use crate::diagnostics;
 use bnnc_base::checksum::Checksum;
@@ -39,7 +39,7 @@ impl RecordLayout {
         self.dim + self.stats
     }
 
-    /// Returns the number of bytes of a record in the file.
+    /// Returns the number of bytes that a record takes in the file.
     fn bytes(self) -> usize {
         (self.width() + 1) * 8
     }
@@ -81,7 +81,7 @@ struct Records {
 impl Drop for Records {
     fn drop(&mut self) {
         if self.temporary {
-            // An error is ignored, because a temporary file that is left behind does no harm.
+            // An error is ignored, because a temporary file that remains on the disk does no harm.
             let _ = std::fs::remove_file(&self.path);
         }
     }
@@ -216,7 +216,7 @@ impl ChainStore {
     /// Fails if a file cannot be written.
     ///
     /// # Panics
-    /// Panics if a length differs from the layout.
+    /// Panics if the length of an argument differs from the layout.
     pub fn append(&mut self, position: &[f64], stats: &[f64]) -> Result<(), Diagnostic> {
         assert_eq!(position.len(), self.layout.dim, "the length of a position");
         assert_eq!(stats.len(), self.layout.stats, "the number of statistics");
@@ -286,7 +286,7 @@ impl ChainStore {
         Ok(())
     }
 
-    /// Returns the records of a range, one after the other: `[records, dim + stats]`.
+    /// Returns the records of a range, one after the other, as `[records, dim + stats]`.
     ///
     /// # Errors
     /// Fails if a file cannot be read.

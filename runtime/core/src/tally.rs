@@ -1,5 +1,5 @@
-//! Counts the integrals of a prediction by their form (exact, by pieces, by draws), and records
-//! their errors.
+//! Counts the integrals of a prediction, separately for each form (exact, by pieces, by draws).
+//! Also records the errors of these integrals.
 
 use crate::predict::Predictive;
 
@@ -12,7 +12,7 @@ pub struct Tally {
     pub rows: u64,
     /// The number of integrals of affine functions.
     pub affine: u64,
-    /// The number of integrals of an affine function plus a sum of hidden units.
+    /// The number of integrals of functions that are the sum of an affine function and hidden units.
     pub units: u64,
     /// The number of integrals that were computed piece by piece.
     pub pieces: u64,
@@ -27,13 +27,12 @@ pub struct Tally {
     /// The largest numerical error of the log density of an observation. The value is 0 if the rows
     /// do not have observed values.
     pub log_density_error: f64,
-    /// The sum over all rows of the total probability of all classes, before the probabilities were
-    /// normalised.
+    /// The sum over all rows and classes of the probabilities, before they were normalised.
     pub raw: f64,
     /// True if a weight that is integrated over for one class also affects the probability of
     /// another class.
     pub is_shared: bool,
-    /// The published method truncates the density to this interval, on the model's scale.
+    /// The interval, on the model's scale, to which the published method truncates the density.
     pub interval: Option<(f64, f64)>,
 }
 
@@ -46,8 +45,8 @@ impl Tally {
         }
     }
 
-    /// Counts the rows and the errors of a block of predictions. `is_drawn` returns whether draws
-    /// replaced some integral of a row.
+    /// Counts the rows of a block of predictions, and records their errors. `is_drawn` returns
+    /// whether draws replaced at least one integral of a row.
     pub fn add(&mut self, predictive: &Predictive, is_drawn: impl Fn(&usize) -> bool) {
         self.note(predictive);
         self.drawn_rows += (0..predictive.rows).filter(is_drawn).count() as u64;

@@ -29,8 +29,8 @@ pub struct Dataset {
     /// The images of the test rows. `None` if the program does not rotate images and does not
     /// shuffle them to make outliers.
     pub images: Option<Images>,
-    /// The means, standard deviations and levels of the training rows. They are used to prepare all
-    /// rows.
+    /// The means, standard deviations and levels of the training rows. All rows are prepared with
+    /// these statistics.
     pub preparation: Preparation,
     /// The columns of the shared table.
     pub shared: Vec<Array>,
@@ -38,7 +38,7 @@ pub struct Dataset {
     pub whole: Vec<Array>,
     /// The training rows of each file, as a range of positions in `train`.
     pub shards: Vec<Range<usize>>,
-    /// Warnings. They do not stop the run.
+    /// Warnings about the data, which do not stop the run.
     pub warnings: Vec<Diagnostic>,
 }
 
@@ -74,7 +74,7 @@ pub struct Preparation {
     /// The names of the input columns, for messages.
     #[serde(default)]
     pub columns: Vec<String>,
-    /// For each array that is a separate input, its name and one standardisation per element.
+    /// For each array that is a separate input, the name of the array, and one standardisation per element.
     pub named: Vec<(String, Vec<Standardisation>)>,
     /// The mean and the standard deviation of each call of `zscore`, in the order of evaluation.
     pub zscores: Vec<Standardisation>,
@@ -84,10 +84,10 @@ pub struct Preparation {
     pub target: Standardisation,
     /// The name of each text column, and the distinct strings (levels) that occur in it.
     pub levels: Vec<(String, Vec<String>)>,
-    /// The name of each array with several numbers per row, and the axes of one row.
+    /// For each array with several numbers per row, the name of the array and the axes of one row.
     #[serde(default)]
     pub axes: Vec<(String, Vec<usize>)>,
-    /// If the inputs are one array, the axes of the inputs of one row as in the file.
+    /// If the inputs are one array, the axes of one of its rows, as in the file.
     #[serde(default)]
     pub input_axes: Vec<usize>,
     /// True if the inputs are one array whose elements are bytes, such as pixels.
@@ -96,15 +96,15 @@ pub struct Preparation {
 }
 
 impl Preparation {
-    /// Returns whether the inputs of a row are one image: an array of channels, rows and columns, or of rows and columns of bytes. The
-    /// columns of other arrays with two axes may have different units.
+    /// Returns whether the inputs of a row are one image: an array with the axes channel, row and column, or an array of bytes with
+    /// the axes row and column. In other arrays with two axes, the columns may have different units.
     pub fn has_images(&self) -> bool {
         let axes = self.input_axes.len();
         axes > 2 || axes == 2 && self.has_byte_inputs
     }
 }
 
-/// Builds one split of a data item from its loaded data.
+/// Builds one split of a data item from the loaded data of this item.
 pub(crate) fn cut(source: &LoadedData, parts: Parts, seed: u64) -> Result<Dataset, Faults> {
     let mut zscores = Vec::new();
     let columns = input_columns(
@@ -289,7 +289,7 @@ fn fit(
     }
 }
 
-/// Returns how many consecutive elements of a column share a mean and a standard deviation. `None` if the column is not
+/// Returns the number of consecutive elements of a column that have a common mean and standard deviation. `None` if the column is not
 /// standardised.
 fn fitted_together(source: &LoadedData, column: &InputColumn<'_>) -> Option<usize> {
     match column {
@@ -323,7 +323,7 @@ pub(crate) fn assemble(
     }
     let arrays = table.arrays.iter().enumerate();
     let per_example = arrays.filter(|(_, array)| array.per_example && !scaled_bytes(spec, &array.name));
-    // A map finds a name in constant time. With linear searches, 40,000 columns would take seconds.
+    // A name is looked up in a map, in constant time. With linear searches, 40,000 columns would take seconds.
     let named: HashMap<&str, &Vec<Standardisation>> = preparation
         .named
         .iter()
@@ -350,7 +350,7 @@ pub(crate) fn assemble(
     }
 }
 
-/// Marks a text field if the level of a chosen row in this field does not occur in the training
+/// Marks a text field if a chosen row has a level in this field that does not occur in the training
 /// rows. If a model reads a marked field, an error is reported.
 fn mark_unseen(source: &LoadedData, rows: &mut Rows, train: &[usize], kind: &str) {
     for array in &source.table.arrays {
@@ -376,7 +376,7 @@ fn mark_unseen(source: &LoadedData, rows: &mut Rows, train: &[usize], kind: &str
     }
 }
 
-/// Returns the training rows of each file as a range of positions in `train`. The rows in `train`
+/// For each file, returns the range of positions in `train` that contains its training rows. The rows in `train`
 /// are in the order of the files.
 fn shards(table: &Table, train: &[usize]) -> Vec<Range<usize>> {
     let bounds = table.shards.iter().map(|shard| {
@@ -391,7 +391,7 @@ fn whole(source: &LoadedData) -> Vec<Array> {
     arrays.filter(|array| !array.per_example).cloned().collect()
 }
 
-/// Returns a diagnostic for the first text in columns that must hold numbers.
+/// Looks for text in columns that must contain numbers. Returns a diagnostic for the first such text.
 pub(crate) fn text_among_numbers<'a>(
     table: &Table,
     mut names: impl Iterator<Item = &'a str>,

@@ -1,4 +1,4 @@
-//! Describes the columns behind an input or an output as text.
+//! Describes the columns from which an input or an output is computed, as text.
 
 use crate::dataset::Preparation;
 use crate::expression;
@@ -7,7 +7,7 @@ use bnnc_abi::data::{ColumnExpr, DataSpec, InputEntry};
 use bnnc_abi::manifest::DataSource;
 
 /// For each element of a model input or output, returns a description: its column or expression,
-/// and the mean and standard deviation from the training rows.
+/// and the mean and standard deviation over the training rows.
 pub fn feeds(
     from: &DataSource,
     spec: &DataSpec,

@@ -1,4 +1,4 @@
-//! The errors in data. Each error has a function. The function adds the error's code and advice.
+//! The errors that data can contain. Each error has its own function, which adds the code and the advice.
 
 mod codes;
 mod item;
@@ -19,10 +19,10 @@ use bnnc_base::nearest::nearest;
 use bnnc_base::number::exact;
 use std::path::Path;
 
-/// A list of diagnostics. As the error of a `Result`, the list is not empty.
+/// A list of diagnostics. If it is the error of a `Result`, the list is not empty.
 pub type Faults = Vec<Diagnostic>;
 
-/// A place in a data file. Rows and columns count from 1. The number 0 means all rows or all
+/// A place in a data file. Rows and columns are counted from 1. The number 0 means all rows or all
 /// columns.
 #[derive(Clone, Copy, Debug)]
 pub struct At<'a> {
@@ -135,7 +135,7 @@ fn unmatched(path: &Path) -> Diagnostic {
     }
 }
 
-/// The maximum number of files that the message about a pattern lists, so that the message stays on one line.
+/// The maximum number of files that the message about a pattern lists. The limit keeps the message on one line.
 const MOST_NAMES: usize = 4;
 
 fn folder_of(path: &Path) -> &Path {
@@ -144,7 +144,7 @@ fn folder_of(path: &Path) -> &Path {
         .unwrap_or(Path::new("."))
 }
 
-/// Returns the names of the files in a folder; nothing if the folder cannot be read.
+/// Returns the names of the files in a folder. The list is empty if the folder cannot be read.
 fn names_in(folder: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     entries
@@ -172,7 +172,7 @@ pub fn too_little_memory(path: &Path, limit: u64) -> Diagnostic {
         .help("allow more with `--max-memory`, or read fewer rows or columns")
 }
 
-/// Returns whether an error is about too little memory.
+/// Returns whether an error reports that there is too little memory.
 pub(crate) fn is_too_large(fault: &Diagnostic) -> bool {
     std::ptr::eq(fault.code, &codes::TOO_LARGE)
 }
@@ -194,7 +194,7 @@ pub fn empty_file(path: &Path) -> Diagnostic {
         .help("write or download the file again, or name another file")
 }
 
-/// An error: an array has no rows. Its first axis counts the rows.
+/// An error: an array has no rows. The first axis of an array runs over the rows.
 pub fn no_rows_in_array(path: &Path, shape: &[usize]) -> Diagnostic {
     let text = match shape {
         [] => "the array is a single number, without an axis of rows".to_owned(),
@@ -276,7 +276,8 @@ pub fn is_missing_value(fault: &Diagnostic) -> bool {
     std::ptr::eq(fault.code, &codes::MISSING_VALUE)
 }
 
-/// Extends the diagnostic of an empty cell to all empty cells of the column. `count` is the number of empty cells, and `read` is the number of rows
+/// Extends the diagnostic about one empty cell so that it reports all empty cells of the column. `count` is the number of
+/// empty cells, and `read` is the number of rows
 /// that were read.
 pub fn missing_values(fault: Diagnostic, first: &[usize], (count, read): (usize, usize)) -> Diagnostic {
     let rows: Vec<String> = first.iter().map(usize::to_string).collect();
@@ -306,7 +307,7 @@ pub fn not_finite(at: At<'_>, name: &str, text: &str) -> Diagnostic {
     .help("drop the row or fill in a value; missing data are not supported")
 }
 
-/// An error: the element of an array with these indices, counted from 0, is NaN or infinite. The first axis counts the rows.
+/// An error: an element of an array is NaN or infinite. `index` contains its indices, counted from 0. The first axis runs over the rows.
 pub fn not_finite_at(path: &Path, index: &[usize], value: f64) -> Diagnostic {
     let row = index.first().map_or(0, |row| row + 1);
     let at = At::row(path, row);
@@ -346,7 +347,7 @@ pub fn not_a_number(at: At<'_>, name: &str, text: &str) -> Diagnostic {
     .label(format!("column `{name}`"))
 }
 
-/// An error: the bytes of a file do not follow its format.
+/// An error: the bytes of a file do not have the form that the file format requires.
 pub fn malformed(at: At<'_>, format: &str, detail: &str) -> Diagnostic {
     let text = format!("not a valid {format} file: {}", shown_long(detail));
     fault(&codes::MALFORMED, at, text)
@@ -363,7 +364,7 @@ fn shown_long(text: &str) -> String {
         .collect()
 }
 
-/// An error: the length of a file differs from the length that its header gives.
+/// An error: the length of a file differs from the length that its header states.
 pub fn wrong_length(path: &Path, expected: &str, actual: usize) -> Diagnostic {
     let text = format!("the header states {expected} bytes of data, found {actual}");
     fault(&codes::WRONG_LENGTH, At::file(path), text)
@@ -389,7 +390,7 @@ pub fn bad_json(path: &Path, place: &str, message: &str) -> Diagnostic {
         .help("the file must be one object whose values are numbers, text, or rectangular arrays")
 }
 
-/// An error: the length of a list differs from the length of other lists on the same level.
+/// An error: a list does not have the same length as other lists on the same level.
 pub fn ragged_json(path: &Path, place: &str, expected: usize, actual: usize) -> Diagnostic {
     let text = format!("expected {expected} elements at `{place}`, found {actual}");
     fault(&codes::BAD_JSON, At::file(path), text).help("arrays must be rectangular")

@@ -10,10 +10,10 @@ use bnnc_base::source::Span;
 
 /// The means and standard deviations that `zscore` uses.
 pub(crate) enum Scores<'a> {
-    /// Fits a mean and a standard deviation to these rows for each call. Appends both to the list
-    /// in the order of evaluation.
+    /// For each call of `zscore`, computes a mean and a standard deviation from these rows. Appends
+    /// both to the list, in the order of evaluation.
     Fit(&'a [usize], Divisor, &'a mut Vec<FittedStandardisation>),
-    /// Applies means and standard deviations that were fitted earlier, in the order of evaluation.
+    /// Uses means and standard deviations that were computed earlier, in the order of evaluation.
     Apply(std::slice::Iter<'a, Standardisation>),
 }
 
@@ -130,7 +130,7 @@ pub(crate) fn is_truth(column: &ColumnExpr) -> bool {
     matches!(column, ColumnExpr::Apply(name, _, _) if name == "eq")
 }
 
-/// Returns the array of this name and its position in the table.
+/// Returns the array with this name, and its position in the table.
 pub(crate) fn lookup<'a>(
     table: &'a Table,
     name: &str,
@@ -206,7 +206,7 @@ fn call(
     }
 }
 
-/// Standardises values. If all values are equal, they become zeros.
+/// Standardises values. If all values are equal, they are replaced by zeros.
 fn zscore(values: &[f64], scores: &mut Scores<'_>) -> Vec<f64> {
     let map = match scores {
         Scores::Fit(rows, divisor, list) => {

@@ -22,7 +22,7 @@ pub fn is_pattern(path: &Path) -> bool {
 }
 
 /// Returns the files that a pattern matches, in the order of their names. In the pattern, `*` stands for any characters of the file's name.
-/// If a file has this name, or no file matches, returns the path itself.
+/// If the pattern itself is the name of a file, or if no file matches, returns the path itself.
 pub fn matching(path: &Path) -> Vec<PathBuf> {
     let own = || vec![path.to_path_buf()];
     let Some(pattern) = path.file_name().and_then(|name| name.to_str()) else {
@@ -46,8 +46,8 @@ pub fn matching(path: &Path) -> Vec<PathBuf> {
     names.into_iter().map(|name| path.with_file_name(name)).collect()
 }
 
-/// Returns whether a name matches the pattern: the parts of the pattern occur in order, and any characters take
-/// the place of each `*`.
+/// Returns whether a name matches the pattern. It matches if it equals the pattern after each `*` has been
+/// replaced by any characters.
 fn matches(pattern: &str, name: &str) -> bool {
     let Some((first, rest)) = pattern.split_once('*') else {
         return pattern == name;
@@ -126,7 +126,7 @@ pub fn regular(path: &Path) -> Result<File> {
     }
 }
 
-/// Reads a regular file, but at most the number of bytes that the file had when it was opened.
+/// Reads a regular file. If the file grows after it has been opened, the additional bytes are not read.
 ///
 /// # Errors
 /// Fails in the same cases as [`regular`].

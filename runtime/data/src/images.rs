@@ -110,7 +110,7 @@ impl ImageSize {
         })
     }
 
-    /// Returns the number of squares with sides of `side` pixels that fit completely into the image.
+    /// Returns the number of squares that fit completely into the image. A square has sides of `side` pixels.
     pub(crate) fn squares(self, side: usize) -> usize {
         (self.height / side.max(1)) * (self.width / side.max(1))
     }
@@ -126,7 +126,7 @@ impl ImageSize {
 #[derive(Clone, Debug)]
 pub(crate) struct Turn {
     frame: ImageSize,
-    /// The indices and the weights of the four source pixels for each pixel of a plane.
+    /// For each pixel of a plane, the indices and the weights of its four source pixels.
     taps: Vec<[(usize, f64); 4]>,
     plane: Vec<f64>,
 }
@@ -309,7 +309,7 @@ mod tests {
         let degrees: f64 = 30.0;
         let (sine, cosine) = degrees.to_radians().sin_cos();
         let image = turned(FRAME, degrees);
-        // The pixel right of the centre comes from the point (x, y) = (2 + cos, 2 + sin). The image
+        // The pixel to the right of the centre comes from the point (x, y) = (2 + cos, 2 + sin). The image
         // is the linear function 1 + x + 5 y. Bilinear interpolation is exact for this function.
         let expected = 1.0 + (2.0 + cosine) + 5.0 * (2.0 + sine);
         assert!(
@@ -318,8 +318,8 @@ mod tests {
             image[13]
         );
         assert_eq!(image[2 * 5 + 2], 13.0, "the centre stays");
-        // The source of the corner is a point 2 sqrt(2) - 2 pixels above the middle of the upper
-        // edge. This point lies between a pixel with the value 3 and the zeros outside the image.
+        // The value of the corner comes from a point above the middle of the upper edge, at a distance of 2
+        // sqrt(2) - 2 pixels. This point lies between a pixel with the value 3 and the zeros outside the image.
         let corner = turned(FRAME, 45.0)[0];
         assert!((corner - 3.0 * (3.0 - 8_f64.sqrt())).abs() < 1e-12, "{corner}");
     }
@@ -363,8 +363,8 @@ mod tests {
             corners.sort_unstable();
             assert_eq!(corners, [1, 3, 5, 13, 15, 17]);
         }
-        // A random order of six squares leaves one of them in its place on average. The mean number
-        // of moved squares is therefore 100 of 120, with a standard deviation of sqrt(20).
+        // On average, a random order of six squares leaves one square in its place. Of 120 squares,
+        // 100 are therefore moved on average, with a standard deviation of sqrt(20).
         assert!((moved as f64 - 100.0).abs() < 4.0 * 20_f64.sqrt(), "{moved}");
         let mut again = before.clone();
         let mut other = before;

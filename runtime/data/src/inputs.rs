@@ -75,7 +75,7 @@ pub(crate) fn resolve_inputs(
             inputs.into_iter().map(Input::Array).collect()
         });
     }
-    // A map finds a name in constant time. With linear searches, 100,000 names would take a minute.
+    // A name is looked up in a map, in constant time. With linear searches, 100,000 names would take a minute.
     let places: HashMap<&str, usize> = table
         .arrays
         .iter()
@@ -149,8 +149,8 @@ pub(crate) fn named_inputs(
     plain.collect()
 }
 
-/// Returns the axes of the inputs of one row if the inputs are one array. Otherwise, returns an
-/// empty list.
+/// If the inputs are one array, returns the axes of one of its rows. Otherwise, returns an empty
+/// list.
 pub(crate) fn axes<'t>(inputs: &[Input], table: &'t Table) -> &'t [usize] {
     match inputs {
         [Input::Array(place)] => axes_of(&table.arrays[*place], table),
@@ -166,7 +166,7 @@ pub(crate) fn are_bytes(inputs: &[Input], table: &Table) -> bool {
     }
 }
 
-/// Returns the axes of one row of an array as in the file.
+/// Returns the axes of one row of an array, as they are in the file.
 pub(crate) fn axes_of<'t>(array: &'t Array, table: &'t Table) -> &'t [usize] {
     match array.name == read::INPUTS && !table.axes.is_empty() {
         true => &table.axes,
@@ -174,8 +174,8 @@ pub(crate) fn axes_of<'t>(array: &'t Array, table: &'t Table) -> &'t [usize] {
     }
 }
 
-/// Returns the number of elements of each channel of an image. The first axis of the image counts channels, or the image has two axes and a
-/// single channel. `None` if there are fewer than two axes.
+/// Returns the number of elements of each channel of an image. The first axis of an image runs over the channels. If an image has only two
+/// axes, it has a single channel. `None` if there are fewer than two axes.
 pub(crate) fn channel_size(axes: &[usize]) -> Option<usize> {
     match axes {
         [] | [_] => None,
@@ -184,7 +184,7 @@ pub(crate) fn channel_size(axes: &[usize]) -> Option<usize> {
     }
 }
 
-/// Checks that there are images if the data item normalises channels.
+/// If the data item normalises channels, checks that the inputs are images.
 pub(crate) fn check_channels(spec: &DataSpec, inputs: &[Input], table: &Table) -> Result<(), Faults> {
     let is_image = |input: &Input| match input {
         Input::Array(place) => channel_size(axes_of(&table.arrays[*place], table)).is_some(),

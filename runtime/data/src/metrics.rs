@@ -26,10 +26,10 @@ use squares::Squares;
 /// Metrics by name, in the order of reports.
 pub type MetricSet = Vec<(String, f64)>;
 
-/// The number of bins of the metric `ece` (expected calibration error).
+/// The number of bins that the metric `ece` (expected calibration error) uses.
 pub const CALIBRATION_BINS: usize = 15;
 
-/// The probabilities of the central intervals of the metric `coverage`, in percent.
+/// The probabilities of the central intervals for which the metric `coverage` is computed, in percent.
 pub const COVERAGE_LEVELS: [u32; 3] = [50, 90, 95];
 
 /// An array `[draws, rows]` of numbers, in row-major order.
@@ -108,7 +108,7 @@ pub fn crps(sorted: &[f64], y: f64) -> f64 {
     error - pairs / (count * (count - 1.0))
 }
 
-/// Summary statistics of the draws of one number.
+/// Summary statistics of one number, computed from draws of this number.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DrawSummary {
     /// The mean of the draws.
@@ -158,7 +158,7 @@ pub fn sorted(draws: impl Iterator<Item = f64>) -> Vec<f64> {
     sorted
 }
 
-/// A running mean.
+/// The mean of the values that have been added so far.
 #[derive(Clone, Copy, Debug, Default)]
 struct Mean {
     sum: f64,
@@ -192,8 +192,8 @@ pub struct RealScores {
 
 impl RealScores {
     /// Creates scores without rows. The log likelihoods are on the scale of the standardised
-    /// target. `target` is this standardisation. If the target is not standardised, it is the
-    /// identity.
+    /// target. `target` is the standardisation of the target, or the identity if the target is not
+    /// standardised.
     pub fn new(target: Standardisation) -> RealScores {
         let (zero, covered) = (Mean::default(), [Mean::default(); 3]);
         RealScores {
@@ -404,7 +404,7 @@ fn present(metrics: Vec<(String, Option<f64>)>) -> MetricSet {
 }
 
 /// Computes the mean and its standard error. The standard error is the standard deviation (with the
-/// divisor n - 1) divided by the root of n. For a single number, the standard error is `None`.
+/// divisor n - 1) divided by the square root of n. For a single number, the standard error is `None`.
 pub fn mean_and_standard_error(values: &[f64]) -> (f64, Option<f64>) {
     let count = values.len() as f64;
     let mean = values.iter().sum::<f64>() / count;

@@ -1,4 +1,4 @@
-//! Reads rows to predict for. Columns that predictions do not need are not read.
+//! Reads the rows to predict for. Skips columns that predictions do not need.
 
 use crate::dataset::{InputColumn, Preparation, assemble, input_columns, text_among_numbers};
 use crate::diagnostics::{self, At, Faults};
@@ -18,7 +18,7 @@ use std::path::Path;
 pub struct NewRows<'a> {
     /// The path of the file, or a pattern of files.
     pub file: &'a Path,
-    /// The columns that may have new levels: levels that do not occur in the training rows. New
+    /// The columns in which new levels are allowed. A new level is a level that does not occur in the training rows. New
     /// levels are numbered after the levels of the training rows.
     pub open: &'a [&'a str],
     /// The sources of the inputs that predictions read, or `None` if all inputs are read.
@@ -175,7 +175,7 @@ impl Preparation {
     }
 }
 
-/// Returns an entry of `inputs = [..]` without the new name that the program gives it.
+/// Returns an entry of `inputs = [..]`. If the program gives the entry a new name, the name is left out.
 fn without_name(column: &ColumnExpr) -> &ColumnExpr {
     match column {
         ColumnExpr::Named(_, column, _) => column,

@@ -1,4 +1,4 @@
-//! Rows in the form that the model reads: a matrix of inputs, and every field by its name.
+//! Stores rows in the form that the model reads: a matrix of inputs, and fields that are found by name.
 
 use crate::diagnostics::{self, At};
 use crate::standardise::Standardisation;
@@ -27,7 +27,7 @@ pub struct Rows {
     pub(crate) shards: Vec<Shard>,
     /// The number that messages give to the first row of a file.
     pub(crate) first_row: usize,
-    /// The names of the columns of the file that were not read. Messages use them to name the file
+    /// The names of columns that the file contains but that were not read. Messages use them to name the file
     /// of a row.
     pub(crate) unread: Vec<String>,
 }
@@ -137,8 +137,8 @@ impl Rows {
         Ok((0..field.values.len()).map(|i| field.real(i)).collect())
     }
 
-    /// Returns a field as in the file, not scaled or standardised: for example, the target in
-    /// original units.
+    /// Returns a field as it is in the file, without scaling or standardisation. An example is the
+    /// target in original units.
     pub fn original(&self, name: &str) -> Result<Vec<f64>, Diagnostic> {
         let field = self.usable(name)?;
         Ok((0..field.values.len()).map(|i| field.values.real(i)).collect())
@@ -169,8 +169,8 @@ impl Rows {
             Codes::Texts(all) => all.iter().map(String::as_str).zip(0..).collect(),
             Codes::Positions | Codes::Ids(_) => HashMap::new(),
         };
-        // The ids of a run are sorted. If new rows have further ids, these are appended, so the ids
-        // may be unsorted. Unsorted ids are searched in a map.
+        // The ids of a run are sorted. If new rows contain further ids, these are appended, so the
+        // ids may be unsorted. Unsorted ids are looked up in a map.
         let places: HashMap<i64, usize> = match codes {
             Codes::Ids(ids) if !ids.is_sorted() => ids.iter().copied().zip(0..).collect(),
             Codes::Ids(_) | Codes::Positions | Codes::Texts(_) => HashMap::new(),
@@ -238,7 +238,7 @@ impl Rows {
             .unwrap_or_default()
     }
 
-    /// Returns the number of each row in its file, as messages count rows. Returns `None` if the
+    /// For each row, returns the number that messages give to the row in its file. Returns `None` if the
     /// rows come from several files.
     pub fn numbers(&self) -> Option<Vec<usize>> {
         let places = (0..self.count).map(|row| self.place(row));
@@ -246,7 +246,7 @@ impl Rows {
         paths.windows(2).all(|pair| pair[0] == pair[1]).then_some(numbers)
     }
 
-    /// Returns the file of row `i`, and the number of the row in this file, as messages count rows.
+    /// Returns the file of row `i`, and the number that messages give to the row in this file.
     pub fn place(&self, i: usize) -> (&Path, usize) {
         table::place_of(&self.shards, self.first_row, self.index[i])
     }

@@ -49,7 +49,7 @@ impl LoadedData {
     }
 
     /// Reads the files of several data items. Each item may use at most `most` bytes of memory.
-    /// Returns the data by the name of the item.
+    /// Returns the data of each item, by the name of the item.
     ///
     /// # Errors
     /// Returns the diagnostics of all items that cannot be read.
@@ -69,7 +69,7 @@ impl LoadedData {
         }
     }
 
-    /// Reads as [`LoadedData::read`] does, with at most this many bytes of memory.
+    /// Does the same as [`LoadedData::read`], with at most this number of bytes of memory.
     pub fn read_within(spec: &DataSpec, most: Option<u64>) -> Result<LoadedData, Faults> {
         let reading = &Reading::within(most);
         check_options(spec)?;
@@ -380,7 +380,7 @@ fn check_options(spec: &DataSpec) -> Result<(), Faults> {
     Ok(())
 }
 
-/// Returns the name of the array that gives the number of examples of JSON data.
+/// In JSON data, the length of one array is the number of examples. Returns the name of this array.
 pub(crate) fn known_target(spec: &DataSpec) -> Option<String> {
     spec.target
         .as_ref()

@@ -151,8 +151,8 @@ fn check_fraction(path: &Path, option: &str, fraction: f64) -> Result<(), Diagno
     ))
 }
 
-/// Returns the key of the random numbers for one random choice of rows, such as the choice of test
-/// rows.
+/// Returns the key of the random numbers that determine one choice of rows, such as the choice of
+/// test rows.
 pub(crate) fn stream(spec: &DataSpec, purpose: &str, seed: u64) -> u64 {
     philox::key(seed, &format!("data/{}/{purpose}", spec.name))
 }
@@ -196,8 +196,8 @@ mod tests {
 
     #[test]
     fn a_shuffle_is_uniform() {
-        // A given value comes first in some of the 6000 permutations of six values. The number of
-        // these permutations is binomial, with the mean 1000 and the standard deviation 28.9.
+        // There are 6000 permutations of six values. The number of permutations in which a given value
+        // comes first has a binomial distribution, with the mean 1000 and the standard deviation 28.9.
         let mut counts = [0_i32; 6];
         for key in 0..6000 {
             counts[shuffled(6, key, 0)[0]] += 1;

@@ -19,7 +19,7 @@ pub enum ArrayValues {
     Real(Vec<f64>),
     /// Strings, stored as indices into the list of distinct strings (levels). Levels are in the order of first appearance.
     Level {
-        /// The index of the string of each element among the levels.
+        /// For each element, the index of its string among the levels.
         codes: Vec<u32>,
         /// The distinct strings.
         levels: Vec<String>,
@@ -189,8 +189,8 @@ fn reals(values: &ArrayValues) -> impl Iterator<Item = f64> + '_ {
     (0..values.len()).map(|i| values.real(i))
 }
 
-/// Returns the code of a level. A new level is added to `levels`. A new level is not added to `places`. The levels of one file are distinct, so the
-/// same level does not come again.
+/// Returns the code of a level. A new level is added to `levels` but not to `places`. This suffices, because the levels of a file are distinct, so
+/// the same level does not occur again.
 fn code_of(places: &HashMap<String, u32>, levels: &mut Vec<String>, name: String) -> u32 {
     places.get(&name).copied().unwrap_or_else(|| {
         levels.push(name);
@@ -248,7 +248,7 @@ impl Array {
         }
     }
 
-    /// Returns a text for messages that explains why this array does not have one element for each of `rows` rows.
+    /// Returns a text for messages. The text explains why this array does not have one element for each of `rows` rows.
     pub(crate) fn shared_by(&self, rows: usize) -> String {
         match self.shape.first() {
             None => "it is one value, which all rows share".to_owned(),
@@ -283,21 +283,21 @@ impl Array {
     }
 }
 
-/// The part of a table that comes from one file.
+/// The range of rows of a table that comes from one file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Shard {
     /// The path of the file.
     pub path: PathBuf,
-    /// The position in the table of the file's first row.
+    /// The position of the file's first row in the table.
     pub start: usize,
-    /// The position in the table after the file's last row.
+    /// The position in the table that follows the file's last row.
     pub end: usize,
-    /// The changes of the offset between row numbers and line numbers. They are caused by lines that do not start a row: blank lines, and lines
-    /// inside quoted cells.
+    /// The places where the offset between row numbers and line numbers changes. Changes are caused by lines that do not start a row: blank
+    /// lines, and lines inside quoted cells.
     pub jumps: Vec<Jump>,
 }
 
-/// The offset between row numbers and line numbers that applies from one row of a file on.
+/// An offset between row numbers and line numbers. It applies from one row of a file to the next change of the offset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Jump {
     /// The index, within the file, of the first row with this offset.
@@ -400,13 +400,13 @@ impl Table {
         Some((row / array.width().max(1), text))
     }
 
-    /// Returns the file of a row, and the row's number in this file, as messages count rows.
+    /// Returns the file of a row, and the number that messages give to the row in this file.
     pub fn place(&self, row: usize) -> At<'_> {
         let (path, row) = place_of(&self.shards, self.first_row, row);
         At::row(path, row)
     }
 
-    /// Sets the changes of the offset between rows and lines, for a table of one file.
+    /// Sets the places where the offset between row numbers and line numbers changes. The table must consist of one file.
     pub fn with_jumps(mut self, jumps: Vec<Jump>) -> Table {
         if let [shard] = self.shards.as_mut_slice() {
             shard.jumps = jumps;

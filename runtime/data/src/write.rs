@@ -1,4 +1,4 @@
-//! Writes result files. A file has a temporary name in the same folder while it is written, and is
+//! Writes result files. While a file is written, it has a temporary name in the same folder. It is
 //! renamed when it is complete.
 
 mod pending;
@@ -42,8 +42,8 @@ pub fn in_place_of(
     written(path, Pending::in_place_of(path), fill)
 }
 
-/// Returns whether an existing file with this name has content that does not begin with
-/// `beginning`. Such a file may be the user's work, so it must not be replaced.
+/// Returns whether a file with this name exists and its content does not begin with `beginning`.
+/// Such a file may be the user's work, so it must not be replaced.
 pub fn holds_other_content(path: &Path, beginning: &[u8]) -> bool {
     let is_file = std::fs::metadata(path).is_ok_and(|found| found.is_file() && found.len() > 0);
     let begins = || {
@@ -119,7 +119,7 @@ pub fn npy(path: &Path, sizes: &[usize], values: &[f64]) -> Result<(), Diagnosti
     })
 }
 
-/// Returns the bytes that precede the values of an array of doubles in a NumPy file.
+/// Returns the bytes that precede the values in a NumPy file. The values form an array of doubles.
 pub fn npy_header(sizes: &[usize]) -> Vec<u8> {
     let sizes: String = sizes.iter().map(|size| format!("{size}, ")).collect();
     let header = format!("{{'descr': '<f8', 'fortran_order': False, 'shape': ({sizes}), }}");

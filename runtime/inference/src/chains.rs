@@ -1,4 +1,4 @@
-//! The results of Markov chains, as the rest of a run uses them: draws, diagnosed quantities, and convergence diagnostics.
+//! The results of Markov chains, in the form that the rest of a run uses: draws, diagnosed quantities, and convergence diagnostics.
 
 use bnnc_abi::manifest::{InferenceBlock, State};
 use bnnc_abi::sampling::Sampling;
@@ -22,9 +22,9 @@ pub struct SamplingResult {
     pub chains: Vec<SampledChain>,
     /// The indices of the chains that the user stopped before their first draw.
     pub without_draws: Vec<usize>,
-    /// The ranges of the coordinates that belong to each sampled state.
+    /// For each sampled state, the range of its coordinates within a position.
     pub layout: StateLayout,
-    /// True if the user stopped the chains before their end.
+    /// True if the user stopped the chains before they were complete.
     pub interrupted: bool,
 }
 
@@ -174,7 +174,7 @@ pub struct SampledChain {
     pub inverse_metric: Vec<f64>,
 }
 
-/// The layout of a position: the range of coordinates that belongs to each sampled state.
+/// The layout of a position: for each sampled state, the range of its coordinates.
 #[derive(Clone, Debug)]
 pub struct StateLayout {
     /// The sampled states in order, each with the range of its coordinates.
@@ -197,7 +197,7 @@ impl StateLayout {
         StateLayout { slots, dimension }
     }
 
-    /// Returns the position that consists of these values of the states.
+    /// Concatenates these values of the states to a position.
     pub fn position(&self, values: &StateValues) -> Vec<f64> {
         let mut position = vec![0.0; self.dimension];
         for (name, range) in &self.slots {
@@ -219,7 +219,7 @@ impl StateLayout {
 pub struct Quantity {
     /// The name of the quantity, for example `tau`, `theta[2]` or `norm(hidden.w)`.
     pub name: String,
-    /// If the quantity is an element of a site, two indices: of the site in [`InferenceBlock::reports`], and of the element.
+    /// If the quantity is an element of a site, the index of the site in [`InferenceBlock::reports`], and the index of the element.
     pub element: Option<(usize, usize)>,
     /// The summary of the draws, with convergence diagnostics.
     pub summary: QuantitySummary,
@@ -236,7 +236,7 @@ pub struct Diagnosis {
     pub divergences: usize,
     /// The number of trajectories that stopped because they reached the maximum tree depth.
     pub cut: usize,
-    /// The names of the sampler statistics, each with its mean over the draws of each chain.
+    /// The names of the sampler statistics. For each of them and each chain, the mean over the draws.
     pub means: Vec<(&'static str, Vec<f64>)>,
     /// The E-BFMI of each chain. The vector is empty if the sampler does not record an energy.
     pub missing_information: Vec<f64>,
@@ -258,7 +258,7 @@ pub struct Worst<'a> {
 }
 
 impl Diagnosis {
-    /// Returns the mean of a sampler statistic over each chain. The result is empty if the sampler does not record this statistic.
+    /// Returns the mean of a sampler statistic for each chain. The result is empty if the sampler does not record this statistic.
     pub fn mean(&self, name: &str) -> &[f64] {
         let found = self.means.iter().find(|(known, _)| *known == name);
         found.map_or(&[], |(_, means)| means)

@@ -1,5 +1,5 @@
-//! The results of `compare` items. A comparison shows the metrics of several inference blocks side by side, and the differences between their values
-//! of `elpd_loo`.
+//! The results of `compare` items. A comparison shows the metrics of several inference blocks side by side, and how much their values of `elpd_loo`
+//! differ.
 
 use crate::diagnostics as codes;
 use crate::leave_one_out::LeftOut;
@@ -26,7 +26,7 @@ pub struct Comparison {
     pub leaves_out: bool,
     /// Notes that are printed below the table.
     pub notes: Vec<String>,
-    /// Warnings about metrics that were not computed, and about inference blocks whose differences cannot be compared.
+    /// Warnings about metrics that were not computed, and about inference blocks that cannot be compared.
     pub warnings: Vec<Diagnostic>,
 }
 
@@ -35,7 +35,7 @@ pub struct Comparison {
 pub struct ComparisonLine {
     /// The name of the inference block.
     pub infer: String,
-    /// True if the metrics of this line are computed on test rows, and false if they are computed on training rows.
+    /// True if the metrics in this line are computed on test rows, and false if they are computed on training rows.
     pub tested: bool,
     /// The values of the metrics; `None` where a metric was not computed. If there are several splits, each value has a standard error.
     pub values: Vec<Option<(f64, Option<f64>)>>,
@@ -50,7 +50,7 @@ pub struct LeftOutLine {
     pub elpd: LooEstimate,
     /// The effective number of parameters (`p_loo`).
     pub p: LooEstimate,
-    /// The difference of `elpd` from the best inference block that has the same observations.
+    /// The difference between this `elpd` and the `elpd` of the best inference block with the same observations.
     pub difference: Option<LooEstimate>,
     /// The number of rows whose Pareto shape is too large for a reliable estimate.
     pub unreliable: usize,
@@ -88,12 +88,12 @@ pub fn comparisons(manifest: &Manifest, result: &RunResult) -> Vec<Comparison> {
     manifest.compares.iter().map(one).collect()
 }
 
-/// Returns whether a comparison needs leave-one-out estimates of an inference block that were not computed.
+/// Returns whether a comparison needs leave-one-out estimates of an inference block, but these were not computed.
 pub fn lacks_left_out(compare: &CompareBlock, outcome: &InferenceOutcome) -> bool {
     outcome.left_out.is_none() && (!outcome.tested || names_left_out(compare))
 }
 
-/// Compares inference blocks, which may be from several runs.
+/// Compares inference blocks. They may come from several runs.
 pub fn compared(compare: &CompareBlock, found: &[(&InferenceBlock, &InferenceOutcome)]) -> Comparison {
     let is_named = names_left_out(compare);
     let untested = !found.is_empty() && found.iter().all(|(_, outcome)| !outcome.tested);
@@ -156,7 +156,7 @@ fn is_log_density(measure: &&ComparedMetric) -> bool {
 }
 
 /// Compares the models of two inference blocks. One model may assign densities to an output, and the other may assign probabilities. In this case,
-/// returns the names of the two blocks, first the block with densities.
+/// returns the names of the two blocks. The first name belongs to the block whose model assigns densities.
 fn other_measure<'a>(one: &'a InferenceBlock, other: &'a InferenceBlock) -> Option<[&'a str; 2]> {
     let pairs = one.outputs.iter().zip(&other.outputs);
     let mut kinds = pairs.map(|(one, other)| [one, other].map(|output| output.kind == OutputKind::Real));
@@ -207,11 +207,11 @@ fn alike(one: &[Option<Vec<f64>>], other: &[Option<Vec<f64>>]) -> bool {
     one.len() == other.len() && one.iter().zip(other).all(same)
 }
 
-/// Returns the reason why an inference block does not have leave-one-out estimates.
+/// Returns the reason why leave-one-out estimates cannot be computed for an inference block.
 fn not_left_out(infer: &InferenceBlock) -> String {
     let why = match infer.integrates() {
-        // The mean of p(y | iterate) over all iterates is the density of a row given all rows. The density given the other rows would need the mean
-        // of 1 / p(y | all weights).
+        // The mean of p(y | iterate) over all iterates is the density of a row given all rows. To compute the density given the other rows, the
+        // mean of 1 / p(y | all weights) would be needed.
         true => {
             "leaving rows out reweights draws of all weights, but `collapsed` integrates over some weights"
         }
@@ -235,7 +235,7 @@ fn value(
     found.map(|(_, mean, error)| (mean, error))
 }
 
-/// Adds the leave-one-out estimates and their differences from the best estimate to the lines, and sorts the lines.
+/// Adds the leave-one-out estimates to the lines, together with their differences from the best estimate. Then sorts the lines.
 fn leave_out(table: &mut Comparison, found: &[(&InferenceBlock, &InferenceOutcome)]) {
     let estimates: Vec<Option<&LeftOut>> = found
         .iter()
@@ -291,11 +291,12 @@ fn leave_out(table: &mut Comparison, found: &[(&InferenceBlock, &InferenceOutcom
     );
 }
 
-/// A warning is given if too few parameters are effective: their effective number, divided by the number of parameters that the rows inform, is
-/// below this value. The posterior standard deviations are then less than a quarter of their correct values.
+/// A warning is given if the effective number of parameters, divided by the number of parameters that the rows inform, is below this value. The
+/// posterior standard deviations are then less than a quarter of their correct values.
 const LEAST_P: f64 = 0.05;
 
-/// Returns an estimate of the number of parameters that the rows inform. It is the sum of `1 - posterior variance / prior variance` over the
+/// Returns an estimate of the number of parameters about which the rows contain information. It is the sum of
+/// `1 - posterior variance / prior variance` over the
 /// parameters. For a linear model with independent normal priors, this sum is the effective number of parameters. Parameters whose prior is not
 /// known are left out. Returns 1 if no prior is known.
 fn informed(infer: &InferenceBlock, sites: &[SiteSummary]) -> f64 {

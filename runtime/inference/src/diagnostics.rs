@@ -1,4 +1,4 @@
-//! The diagnostics of comparisons, and of settings that all inference methods have.
+//! Diagnostics about comparisons, and about settings that all inference methods have.
 
 use bnnc_abi::metrics::ComparedMetric;
 use bnnc_base::codes;
@@ -6,7 +6,7 @@ use bnnc_base::diagnostic::Diagnostic;
 use bnnc_core::diagnostics::{data_warning, warning};
 
 codes! {
-    /// The code for a metric of a comparison that was not computed.
+    /// The code of a warning: a metric of a comparison was not computed.
     pub NOT_COMPUTED = "E0567", "a metric that was not computed":
         "The predictions of the inference lack a quantity that a metric of the comparison needs. For example, if the \
          first elements of a series are given, only the other elements have predictions. `elpd_loo` needs at least two \
@@ -15,7 +15,7 @@ codes! {
          equal.\n\n\
          Right: `compare fit by log_likelihood` on test rows.";
 
-    /// The code for inference blocks that did not observe the same values.
+    /// The code of a warning: inference blocks observed different values.
     pub OTHER_OBSERVATIONS = "E0568", "inferences on different observations":
         "`elpd_loo` is a sum over observations. A difference is meaningful only if both inferences observed the same \
          values in the same rows. The observations differ if only one target is transformed (`target = log(y)`), or if \
@@ -24,7 +24,7 @@ codes! {
          `b`.\n\n\
          Right: the same data item for both.";
 
-    /// The code for leave-one-out estimates of an inference block that has point estimates of some parameters.
+    /// The code of a warning: leave-one-out estimates are computed for an inference block that has point estimates of some parameters.
     pub HELD = "E0571", "leave-one-out estimates with parameters fitted to all rows":
         "`elpd_loo` needs the posterior without each row. To estimate it, bnnc weights the draws of the posterior that was fitted to all rows. \
          Some parameters, such as the noise level of a `laplace` inference, have the same value in all draws. They keep the value that fits \
@@ -34,7 +34,7 @@ codes! {
          Wrong: `compare a, b by elpd_loo` where `b` is `laplace` under a learned `sigma`, and `a` is `nuts`.\n\n\
          Right: use `nuts` or `vi`, whose posterior includes `sigma`, or compare the `log_likelihood` of test rows (`test = fraction(0.2)`).";
 
-    /// The code for draws that hardly differ: the likelihood of each row is nearly the same under all draws.
+    /// The code of a warning: the draws hardly differ, so the likelihood of each row is nearly the same under all draws.
     pub NO_SPREAD = "E0572", "leave-one-out estimates from draws without spread":
         "If each row is left out in turn, the log likelihood of the rows falls. The amount of this fall is the effective number of parameters, \
          `p_loo`. `p_loo` is about the number of parameters that the data determine. Here `p_loo` is below \
@@ -45,7 +45,7 @@ codes! {
          falls to zero.\n\n\
          Right: `nuts`, `laplace` or `vi`, or `swag` with small batches at a constant rate.";
 
-    /// The code for a table with metrics that are computed on different rows or from different targets.
+    /// The code of a warning: the metrics in a table are computed on different rows or from different targets.
     pub OTHER_ROWS = "E0577", "metrics of different observations":
         "Metrics can only be compared if they score the same values in the same rows. For example, the `rmse` of `y` \
          and the `rmse` of `log(y)` have different units, and their mean `log_likelihood` per row differs by the mean \
@@ -63,7 +63,7 @@ codes! {
          distribution.\n\nWrong: `predictive_draws = 10`.\n\nRight: `predictive_draws = 100` or more.";
 }
 
-/// Returns a warning about an inference block with leave-one-out estimates: some of its parameters are fixed at values that were fitted to
+/// Returns the warning that an inference block with leave-one-out estimates has parameters that are fixed at values which were fitted to
 /// all rows. `names` and `count` describe these parameters.
 pub fn held(infer: &str, names: &str, count: usize) -> Diagnostic {
     let text = format!(
@@ -89,7 +89,7 @@ pub fn no_spread(infer: &str, p: f64, (informed, parameters): (f64, usize)) -> D
         .help("use `nuts`, or compare on test rows: `test = fraction(0.2)`")
 }
 
-/// Returns the diagnostic for a metric of a comparison that was not computed.
+/// Returns the diagnostic that reports that a metric of a comparison was not computed.
 pub fn not_computed(measure: &ComparedMetric, infer: &str) -> Diagnostic {
     let text = format!("`{}` of `{infer}` was not computed", measure.label());
     Diagnostic::warning(&NOT_COMPUTED, measure.span, text)

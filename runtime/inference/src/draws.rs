@@ -1,5 +1,5 @@
-//! Draws of the parameters from approximations. The approximations are variational and Laplace approximations, iterates, the members of an ensemble,
-//! and dropout.
+//! Makes draws of the parameters from approximations: from variational and Laplace approximations, iterates, the members of an ensemble, and
+//! dropout.
 
 use crate::summary::draws_per_call;
 use bnnc_abi::manifest::InferenceBlock;
@@ -24,7 +24,7 @@ pub struct StateDraws {
     pub count: usize,
 }
 
-/// A function that receives the index of a site in [`InferenceBlock::reports`]. It also receives the values of this site at some draws,
+/// A function that receives the index of a site in [`InferenceBlock::reports`], and the values of this site at some draws,
 /// `[draws, ..]`.
 pub type Visit<'a> = dyn FnMut(usize, &[f64]) -> Result<(), Stop> + 'a;
 
@@ -128,7 +128,7 @@ impl StateDraws {
     }
 }
 
-/// Returns the number of draws of a site whose values are in `values`.
+/// Returns the number of draws in `values`, which contains the values of a site.
 fn draws_in(values: &[f64], infer: &InferenceBlock, site: usize) -> usize {
     let elements = infer.reports[site].shape.count(&Sizes::default());
     (values.len() / elements.max(1)).max(1)

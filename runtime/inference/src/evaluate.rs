@@ -1,4 +1,4 @@
-//! Computes predictions and their scores, for the test rows, for the same rows with rotated images, and for outliers.
+//! Computes predictions and scores them. This is done for the test rows, for the test rows with rotated images, and for outliers.
 
 use crate::posterior::Posterior;
 use bnnc_abi::manifest::InferenceBlock;
@@ -19,10 +19,11 @@ pub struct Evaluation {
     pub metrics: MetricSet,
     /// The predictions for the rows that the metrics are computed on, as columns of a table.
     pub predictions: Vec<(String, ResultColumn)>,
-    /// The metrics for each angle of `rotate` except 0. An entry consists of the angle in degrees, and the metrics on the test rows after their
-    /// images have been rotated by this angle.
+    /// The metrics for each angle of `rotate` except 0. An entry consists of an angle in degrees and the metrics on the test rows, whose images
+    /// have been rotated by this angle.
     pub turned: Vec<(f64, MetricSet)>,
-    /// The accuracy on the remaining test rows and outliers, for each rejected fraction. The most uncertain rows are rejected. Without outliers, the
+    /// For each rejected fraction, the accuracy on the test rows and outliers that remain. The
+    /// most uncertain rows are rejected first. Without outliers, the
     /// vector is empty.
     pub rejection: Vec<(f64, MetricSet)>,
     /// The number of integrals over weights, and the errors of these integrals. `None` if the
@@ -30,7 +31,7 @@ pub struct Evaluation {
     pub tally: Option<Tally>,
 }
 
-/// Computes and scores the predictions of an inference block from its posterior, with `draws` predictive draws.
+/// Computes the predictions of an inference block from its posterior, with `draws` predictive draws, and scores them.
 ///
 /// # Errors
 /// Fails if some columns do not fit the program, or if there is too little memory.

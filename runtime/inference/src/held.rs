@@ -4,7 +4,7 @@ use bnnc_abi::manifest::State;
 use bnnc_base::shape::Sizes;
 use bnnc_core::states::site_of;
 
-/// Parameters that have the same value, a maximum, in all draws.
+/// Parameters that have the same value in all draws. This value is their value at a maximum.
 #[derive(Clone, Debug, Default)]
 pub struct FixedParameters<'a> {
     /// The states whose elements are all fixed.
@@ -13,7 +13,7 @@ pub struct FixedParameters<'a> {
     pub outside: usize,
 }
 
-/// At most this number of sites is listed by name.
+/// Messages list at most this number of sites by name.
 const NAMED: usize = 3;
 
 impl FixedParameters<'_> {

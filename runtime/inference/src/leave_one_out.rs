@@ -1,4 +1,5 @@
-//! Computes PSIS-LOO and WAIC for the training rows. The steps are the selection of draws, their likelihoods, and the sums over rows.
+//! Computes PSIS-LOO and WAIC for the training rows. The steps are to select draws, to compute the likelihoods of the rows under
+//! these draws, and to sum the estimates over the rows.
 
 use crate::chains::SampledChain;
 use crate::chains::SamplingResult;
@@ -14,15 +15,16 @@ use bnnc_data::Dataset;
 use bnnc_mcmc::loo::{LooEstimator, LooRow, Total};
 use std::sync::Arc;
 
-/// If the program does not explicitly request leave-one-out estimates, at most this number of log likelihoods is computed. The number also limits
-/// the stored reals: the number of draws times the number of parameters.
+/// If the program does not explicitly request leave-one-out estimates, at most this number of log likelihoods is computed. The same limit applies
+/// to the number of stored reals, which is the number of draws times the number of parameters.
 const LIKELIHOODS: usize = 8_000_000;
 
-/// The number of draws from an approximation for leave-one-out estimates, if the limits allow this number. With 1000 draws, the threshold for the
-/// Pareto shape is 0.67. The Monte Carlo error is small compared to the standard error over rows.
+/// The number of draws from an approximation that are used for leave-one-out estimates, if the
+/// limits allow this number. With 1000 draws, the threshold for the
+/// Pareto shape is 0.67. The Monte Carlo error of the sum is then small compared to its standard error over the rows.
 const DRAWS: usize = 1000;
 
-/// The leave-one-out estimates of the training rows, where densities refer to the original units of the target.
+/// The leave-one-out estimates of the training rows. Densities are in the original units of the target.
 #[derive(Clone, Debug)]
 pub struct LeftOut {
     /// The sums of the estimates over all rows.
@@ -33,8 +35,8 @@ pub struct LeftOut {
     pub draws: usize,
 }
 
-/// Returns the number of draws for leave-one-out estimates. The result is the number of all draws. If there are too many draws, the result is the
-/// number that `LIKELIHOODS` allows. However, it is at least the number of predictive draws. Returns `None` if the estimates are not computed.
+/// Returns the number of draws for leave-one-out estimates. The result is the number of all draws, or the number that `LIKELIHOODS` allows if
+/// this is less. However, the result is never below the number of predictive draws. Returns `None` if the estimates are not computed.
 pub fn draws(sampling: &Sampling, sizes: (usize, usize), there_are: (usize, usize)) -> Option<usize> {
     chosen((sampling, sampling.options.leave_one_out), sizes, there_are)
 }
@@ -148,7 +150,7 @@ fn sums(
     let draws = drawn.draws;
     let mut predictor = Predictor::new(infer, &dataset.train, dataset, draws, context)?;
     predictor.set_parameters(drawn.values)?;
-    // The density of a standardised target has the unit one over the standard deviation of the target.
+    // The density of a standardised target is a density per standard deviation of the target.
     let unit: f64 = infer
         .outputs
         .iter()

@@ -1,5 +1,5 @@
 //! The interface between the inference methods and the rest of a run. The interface consists of a trait that each method implements, and of the
-//! types of the results that are reported.
+//! types of the reported results.
 
 pub mod chains;
 pub mod comparison;

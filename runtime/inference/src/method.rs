@@ -30,7 +30,8 @@ pub struct MethodInputs<'a> {
     pub split: usize,
     /// The context that all inference blocks of a run share.
     pub context: &'a Context,
-    /// Returns the variances of all weights that an earlier inference block found. The argument is the name of this block.
+    /// A function that returns the variances of all weights under the posterior of an earlier inference
+    /// block. The argument is the name of this block.
     pub variances: &'a dyn Fn(&str) -> Result<Vec<f64>, Stop>,
 }
 
@@ -88,7 +89,7 @@ pub struct MemoryExtent<'a> {
     pub schema: &'a Schema,
     /// The number of examples that are used to fit the posterior.
     pub rows: usize,
-    /// The planned number of iterates, or of the members of a mixture.
+    /// The planned number of iterates, or the planned number of members of a mixture.
     pub planned: usize,
     /// True if a comparison needs leave-one-out estimates.
     pub leaves_out: bool,
@@ -117,21 +118,21 @@ pub fn scored(infer: &InferenceBlock, schema: &Schema) -> usize {
 pub struct Summing {
     /// The number of draws of each site.
     pub draws: usize,
-    /// The number of weights whose draws are made before the predictions.
+    /// The number of weights that are drawn before the predictions are computed.
     pub weights: u64,
-    /// The number of noise values for these weights.
+    /// The number of random numbers from which these weights are computed.
     pub noise: u64,
 }
 
 /// An inference method, together with its plan for one inference block.
 pub trait Method {
-    /// Finds the posterior. If the run is resumed and the posterior is already stored, takes it from there.
+    /// Finds the posterior. If a resumed run has already stored the posterior, reads the stored posterior instead.
     ///
     /// # Errors
     /// Fails if a training run or a chain fails, some columns do not fit the program, there is too little memory, or the user interrupts the run.
     fn find(&self, given: &MethodInputs<'_>) -> Result<SharedPosterior, Stop>;
 
-    /// Restores the parts of a posterior that predictions need from the folder of its run.
+    /// Reads from the folder of a run the parts of its posterior that predictions need.
     ///
     /// # Errors
     /// Fails if the folder is damaged or belongs to another program.
@@ -195,7 +196,7 @@ pub trait Method {
         }
     }
 
-    /// Returns advice: options that let the method use less memory.
+    /// Returns advice on options with which the method needs less memory.
     fn smaller(&self) -> &'static str {
         "reduce `batch` or `predictive_draws`"
     }
@@ -208,8 +209,8 @@ pub fn few_draws(infer: &InferenceBlock) -> Option<Diagnostic> {
     is_few.then(|| crate::diagnostics::few_predictive_draws(&infer.name, infer.predictive_draws()))
 }
 
-/// Returns the number of bytes that are needed for predictions and leave-one-out estimates, if both use draws from an approximation. The positions of
-/// the draws need `drawn` bytes. Leave-one-out estimates need `weights` bytes per draw.
+/// Returns the number of bytes that are needed for predictions and leave-one-out estimates, if both use draws from an approximation. `drawn` is the
+/// number of bytes of the positions of these draws. For each draw, leave-one-out estimates need `weights` further bytes.
 pub fn predicting_draws(
     infer: &InferenceBlock,
     extent: &MemoryExtent<'_>,
@@ -230,7 +231,7 @@ fn leaving_out(infer: &InferenceBlock, rows: usize, weights: u64) -> u64 {
     predicting_some(infer, &infer.predict, (rows, draws), likelihoods) + draws as u64 * weights
 }
 
-/// For some weights, the draws are made before the predictions. Returns the number of bytes per draw for these weights,
+/// Some weights are drawn before the predictions are computed. Returns the number of bytes per draw for these weights,
 /// including their noise.
 pub fn drawn_weights(infer: &InferenceBlock) -> u64 {
     2 * parameters(infer)

@@ -18,7 +18,7 @@ use std::sync::Arc;
 /// The result of one inference block on one split.
 #[derive(Clone, Debug)]
 pub struct SplitOutcome {
-    /// The index of the split among the splits of the data.
+    /// The index of the data split.
     pub split: usize,
     /// The posterior that was found on this split.
     pub found: SharedPosterior,
@@ -27,10 +27,11 @@ pub struct SplitOutcome {
     pub metrics: MetricSet,
     /// The pruning table. It is empty if the program does not request pruning.
     pub pruned: Vec<Pruned>,
-    /// The metrics for each angle of `rotate` except 0. An entry consists of the angle in degrees, and the metrics on the test rows after their
-    /// images have been rotated by this angle.
+    /// The metrics for each angle of `rotate` except 0. An entry consists of an angle in degrees and the metrics on the test rows, whose images
+    /// have been rotated by this angle.
     pub turned: Vec<(f64, MetricSet)>,
-    /// The accuracy on the remaining test rows and outliers, for each rejected fraction. The most uncertain rows are rejected. Without outliers, the
+    /// For each rejected fraction, the accuracy on the test rows and outliers that remain. The
+    /// most uncertain rows are rejected first. Without outliers, the
     /// vector is empty.
     pub rejection: Vec<(f64, MetricSet)>,
     /// The number of integrals over weights, and the errors of these integrals. `None` if the
@@ -55,7 +56,7 @@ pub struct InferenceOutcome {
     pub splits: Vec<SplitOutcome>,
     /// The summaries of the sites on the last split.
     pub sites: Vec<SiteSummary>,
-    /// The quantities of the chains of the last split, with their diagnostics.
+    /// The diagnosed quantities of the chains, for the last split.
     pub quantities: Vec<Quantity>,
     /// The convergence diagnostics of the chains of the last split, if the posterior consists of chains.
     pub diagnosis: Option<Diagnosis>,
@@ -64,7 +65,7 @@ pub struct InferenceOutcome {
     /// The predictions of the last split, as columns of a table. Their rows are the rows that metrics were
     /// computed on.
     pub predictions: Vec<(String, ResultColumn)>,
-    /// The data of the last split.
+    /// The data set of the last split.
     pub dataset: Arc<Dataset>,
     /// True if the metrics are computed on test rows, and false if they are computed on training rows.
     pub tested: bool,
@@ -87,7 +88,7 @@ impl InferenceOutcome {
         prune::over(&tables)
     }
 
-    /// Sets the predictive standard deviations that [`infinite`] names to infinity.
+    /// Sets predictive standard deviations to infinity if [`infinite`] returns their names.
     pub fn mark_infinite(&mut self, infer: &InferenceBlock) {
         let names: Vec<String> = infinite(infer, |parameter| lowest(&self.sites, parameter)).collect();
         for name in names {
@@ -116,10 +117,11 @@ impl InferenceOutcome {
     }
 }
 
-/// Returns the names of the predictive standard deviations that are infinite. A standard deviation is infinite if the posterior probability of an
-/// infinite variance of the output is at least 5 %. The variance depends on a parameter, and is infinite for some of its values. The standard
-/// deviation of draws is then meaningless. `q05` returns the 5 % quantile of a parameter; for an array, it returns the smallest of the 5 % quantiles
-/// of its elements.
+/// Returns the names of the predictive standard deviations that are infinite. A standard deviation counts as infinite if the variance of the output
+/// is infinite with a posterior probability of at least 5 %. The variance depends on a
+/// parameter, and is infinite for some of its values. The standard
+/// deviation of draws is then meaningless. `q05` returns the 5 % quantile of a parameter. For an array, `q05` returns the smallest of the 5 %
+/// quantiles of the elements.
 pub fn infinite(infer: &InferenceBlock, q05: impl Fn(&str) -> Option<f64>) -> impl Iterator<Item = String> {
     infer.outputs.iter().filter_map(move |output| {
         let (parameter, threshold) = output.infinite_below.as_ref()?;
@@ -127,7 +129,7 @@ pub fn infinite(infer: &InferenceBlock, q05: impl Fn(&str) -> Option<f64>) -> im
     })
 }
 
-/// Returns the smallest of the 5 % quantiles of the elements of a site.
+/// Each element of a site has a 5 % quantile. Returns the smallest of these quantiles.
 pub fn lowest(sites: &[SiteSummary], name: &str) -> Option<f64> {
     let site = sites.iter().find(|site| site.name == name)?;
     site.elements
@@ -152,7 +154,7 @@ pub struct RunResult {
     pub outcomes: Vec<InferenceOutcome>,
     /// The warnings about the whole run.
     pub warnings: Vec<Diagnostic>,
-    /// True if the user stopped the run before its end.
+    /// True if the user stopped the run before it was complete.
     pub interrupted: bool,
     /// The name of the inference block that failed, if any.
     pub failed: Option<String>,
@@ -173,7 +175,7 @@ impl RunResult {
     }
 }
 
-/// A metric, combined over the splits: its name, its mean and its standard error.
+/// The name of a metric, its mean over the splits, and the standard error of this mean.
 pub type MetricOverSplits = (String, f64, Option<f64>);
 
 /// Combines metrics over the splits, separately for each angle or rejected fraction.

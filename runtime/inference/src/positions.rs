@@ -1,4 +1,4 @@
-//! Checks whether positions that depend on parameters are inside their axes, at the draws of a posterior.
+//! Checks, at the draws of a posterior, whether positions that depend on parameters are inside their axes.
 
 use crate::draws::StateDraws;
 use crate::posterior::Posterior;

@@ -50,23 +50,23 @@ pub trait Posterior: Any + Debug {
         None
     }
 
-    /// Returns the draws of Markov chains if the posterior consists of chains.
+    /// If the posterior consists of Markov chains, returns their draws.
     fn sampled(&self) -> Option<&SamplingResult> {
         None
     }
 
-    /// Returns whether the posterior is a point that maximises a density or a bound, or has such a point as its
-    /// centre.
+    /// Returns whether the posterior is a point that maximises a density or a bound, or is centred at such a
+    /// point.
     fn is_maximum(&self) -> bool {
         false
     }
 
-    /// Returns whether the user stopped this inference run before its end.
+    /// Returns whether the user stopped this inference run before it was complete.
     fn is_interrupted(&self) -> bool {
         self.fitted().is_some_and(|fitted| fitted.interrupted)
     }
 
-    /// Returns the parameters that are point estimates without uncertainty, fitted to the rows.
+    /// Returns the parameters that are fitted to the rows as point estimates, without uncertainty.
     fn held<'a>(&self, _: &'a InferenceBlock) -> FixedParameters<'a> {
         FixedParameters::default()
     }
@@ -163,8 +163,8 @@ pub trait Posterior: Any + Debug {
 }
 
 impl dyn Posterior {
-    /// Returns the posterior as the type `T`. This type belongs to one method. Returns `None` if the posterior belongs to another
-    /// method.
+    /// Returns the posterior as a value of the type `T`, which is the posterior type of one method. Returns `None` if another
+    /// method found the posterior.
     pub fn of<T: Posterior>(&self) -> Option<&T> {
         (self as &dyn Any).downcast_ref()
     }

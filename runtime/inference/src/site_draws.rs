@@ -10,7 +10,7 @@ use bnnc_data::Dataset;
 /// The number of draws that are made from an approximation.
 const DRAWS: usize = 1000;
 
-/// The draws of one site have at most this number of reals (128 MiB).
+/// The draws of one site take at most this number of reals (128 MiB).
 const NUMBERS: usize = 1 << 24;
 
 /// The draws of a site, on the scale that the program declares for the site.
@@ -23,7 +23,8 @@ pub struct SiteDraws {
 }
 
 /// Returns the draws of a site. The site is given by its index in [`InferenceBlock::reports`]. If the draws of chains need too much memory, they are
-/// thinned evenly. The draws of an approximation are the first draws of its predictions. A point estimate has one draw. Returns `None` if predictions
+/// thinned evenly. For an approximation, these are the same draws as the first draws that predictions use. A point
+/// estimate has one draw. Returns `None` if predictions
 /// integrate over some weights.
 ///
 /// # Errors

@@ -11,7 +11,7 @@ use bnnc_core::ports;
 use bnnc_data::Dataset;
 use bnnc_kernels::executor::Machine;
 
-/// One call of the program computes at most this number of site elements.
+/// The maximum number of site elements that one call of the program computes.
 const ELEMENTS: usize = 1 << 16;
 
 /// The program that computes sites from positions.

@@ -18,10 +18,10 @@ pub const DRAWS: usize = 1000;
 /// predictions use.
 const SUMMARY_STEP: i32 = -2;
 
-/// Sites with more elements than this are not summarised. The draws of such sites are only written to files.
+/// Sites with more elements than this number are not summarised. The draws of such sites are only written to files.
 pub const SMALL: usize = 64;
 
-/// One call of the program draws at most this number of site elements.
+/// The maximum number of site elements that one call of the program draws.
 const ELEMENTS: usize = 1 << 18;
 
 /// The summary of one site, with one entry per element.
@@ -35,7 +35,7 @@ pub struct SiteSummary {
     pub elements: Vec<DrawSummary>,
     /// The name of each element, for example `beta[age]`.
     pub names: Vec<String>,
-    /// The names of the positions of each axis; `None` if the positions of an axis do not have names.
+    /// For each axis, the names of its positions; `None` if these do not have names.
     pub axes: Vec<Option<Vec<String>>>,
     /// True if the program itself declares the site. False if the site belongs to a layer.
     pub own: bool,
@@ -89,7 +89,7 @@ pub fn of_draws(infer: &InferenceBlock, quantities: &[Quantity]) -> Vec<SiteSumm
     all.filter(|site| !site.elements.is_empty()).collect()
 }
 
-/// Returns the number of draws that one call of the program makes. The program draws all sites, including large ones.
+/// Returns the number of draws that the program makes in one call. The program draws all sites, including large ones.
 pub fn draws_per_call(infer: &InferenceBlock) -> usize {
     (ELEMENTS / infer.cost.parameters.max(1)).clamp(1, DRAWS)
 }

@@ -9,12 +9,12 @@ use bnnc_core::context::Stop;
 use bnnc_inference::method::{MemoryExtent, Method, MethodInputs, Saved};
 use bnnc_inference::posterior::SharedPosterior;
 
-/// The method of an inference block that cannot run in this build. If the feature is missing,
-/// computing or restoring a posterior with this method gives an error that names the feature.
+/// The method of an inference block that cannot run in this build. An attempt to compute or restore
+/// a posterior with this method returns an error that names the missing feature.
 pub struct Absent<'a> {
     /// The inference block that cannot run.
     pub infer: &'a InferenceBlock,
-    /// The plan of the training with which the method would begin.
+    /// The plan of the training that the method would run first.
     pub train: &'a Train,
 }
 

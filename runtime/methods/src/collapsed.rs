@@ -1,5 +1,5 @@
-//! Collapsed inference: predictions that integrate over some weights, on a box that spans the
-//! iterates (Zeng and Van den Broeck 2023).
+//! Collapsed inference (Zeng and Van den Broeck 2023): predictions integrate over some of the
+//! weights, within a box that spans the iterates.
 //!
 //! The posterior is a mixture with one component per iterate. In each component, the chosen weights
 //! have a uniform distribution on the box. All other weights are fixed at their values at the
@@ -67,7 +67,7 @@ pub fn draws(infer: &InferenceBlock, collapsed: &Collapsed, iterates: usize) -> 
     }
 }
 
-/// The iterates, and the weights that were chosen for the boxes.
+/// The iterates, and the weights that the boxes around them cover.
 pub struct FoundBox<'a, 'c> {
     /// The states at all iterates: `[iterates, ..]`.
     pub values: &'a StateValues,

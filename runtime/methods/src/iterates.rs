@@ -1,5 +1,5 @@
-//! Posteriors from the iterates of one training run (averages over iterates), or from several
-//! training runs (ensembles).
+//! Computes posteriors from the iterates of one training run (averages over iterates), or from
+//! several training runs (ensembles).
 
 pub mod diagnostics;
 pub mod method;
@@ -99,8 +99,8 @@ fn together(
     }
 }
 
-/// Combines the results of several training runs into one: the mean of their losses, and the sum of
-/// their steps.
+/// Combines the results of several training runs into one result, with the mean of the losses and
+/// the sum of the steps.
 fn average(found: &[TrainingResult], values: Arc<StateValues>, interrupted: bool) -> TrainingResult {
     let sum: f64 = found.iter().map(|fitted| fitted.loss).sum();
     let most = |of: fn(&TrainingResult) -> usize| found.iter().map(of).max().unwrap_or(0);

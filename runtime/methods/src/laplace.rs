@@ -58,8 +58,8 @@ use tune::{TuningProblem, rise};
 /// most this amount per weight.
 const RISE: f64 = 0.1;
 
-/// Computes the Gaussian around the maximum that is found from each start. Uses the training rows
-/// of one split. If there are several maxima, the approximation is a mixture of their Gaussians
+/// For each start, finds a maximum and computes the Gaussian around it. Uses the training rows of
+/// one split. If there are several maxima, the approximation is a mixture of their Gaussians
 /// with equal weights. If an earlier run is being resumed, its results are read from the
 /// checkpoint.
 ///
@@ -139,12 +139,12 @@ fn approximate(
     })
 }
 
-/// The lengths of a search that warnings recommend if the program did not ask for a search.
+/// The search lengths that warnings recommend if the program does not request a search.
 const SEARCH_EPOCHS: usize = 100;
 const SEARCH_STEPS: usize = 2000;
 
-/// Returns the text of an option that searches for the maximum for longer, in the unit that the
-/// program uses.
+/// Returns the text of an option that makes the search for the maximum longer. The option uses the
+/// same unit (epochs or steps) as the program.
 fn longer_search(infer: &InferenceBlock, laplace: &Laplace) -> String {
     match infer.training().map(|train| &train.options) {
         Some(options) if laplace.search => longer(options, false),
@@ -288,7 +288,7 @@ impl Around<'_> {
 
     /// Returns an error if the options need a marginal likelihood but the prior is not Normal. The
     /// marginal likelihood is known only for Normal priors. The check uses the weights at the
-    /// start. The result of the check does not depend on the values of the weights.
+    /// start. The result of this check is the same for all values of the weights.
     fn refuse(&self, start: &StateValues) -> Result<(), Stop> {
         let options = &self.laplace.options;
         let option = match (options.online, options.prior_precision) {
@@ -403,8 +403,8 @@ impl Around<'_> {
         let piled_up = bends::check(self.infer, self.laplace, (&member, &gradient), &self.context.pool)?;
         member.facts.piled_up = piled_up;
         // The Gaussian of the subnetwork can be compared with the Gaussian of all weights only if
-        // both have the same prior factor. Both Gaussians have the same factor if two conditions
-        // hold: the options give the factor, and a search has not tuned it.
+        // both have the same prior factor. Both Gaussians have the same factor if the options set
+        // it, and if a search has not tuned it.
         let is_given = matches!(options.prior_precision, PriorPrecision::Given(_)) && given.is_none();
         let distance = full.filter(|_| is_given).map(|full| self.distance(full, &member));
         member.facts.wasserstein = distance;

@@ -41,7 +41,7 @@ pub static CODES: &[&[&Code]] = &[
     sample::diagnostics::CODES,
 ];
 
-/// The name prefixes of the tensors in a run folder that are not states.
+/// In a run folder, a tensor whose name begins with one of these prefixes is not a state.
 pub const PREFIXES: &[&str] = &[
     #[cfg(feature = "collapsed")]
     collapsed::choice::PREFIX,

@@ -1,5 +1,5 @@
-//! Sampling: runs Markov chains on the compiled model, and stores their draws in the form that
-//! predictions and reports read.
+//! Samples posteriors: runs Markov chains on the compiled model, and stores their draws in the form
+//! that predictions and reports read.
 
 pub mod chains;
 pub mod diagnose;
@@ -112,8 +112,8 @@ pub fn sample(
 }
 
 /// Returns the mean of each state over the draws. Other inference blocks may start from these
-/// means. For a non-centred site, the mean refers to the values of the site, not to its noise,
-/// because the blocks that start from the site are centred.
+/// means. For a non-centred site, the mean of the site's values is returned instead of the mean of
+/// its noise, because the blocks that start from this mean are centred.
 fn centred(
     infer: &InferenceBlock,
     sampling: &Sampling,
@@ -199,8 +199,8 @@ pub fn bytes(infer: &InferenceBlock, sampling: &Sampling, rows: usize) -> u64 {
         .saturating_add(diagnosed)
 }
 
-/// Returns the number of bytes that dense metrics need. During adaptation, a chain stores sums of
-/// products of its positions, the matrix that is factored, and the factor. The chain stores two
+/// Returns the number of bytes that dense metrics need. During adaptation, a chain stores sums of products
+/// of its positions, a matrix to be factored, and the factor of this matrix. The chain stores two
 /// such sums if gradients determine when old draws are forgotten. While the state of a chain is
 /// saved, memory contains a second copy of these matrices, with spare capacity. In addition, every
 /// chain has its metric.
@@ -224,7 +224,7 @@ fn metrics(infer: &InferenceBlock, sampling: &Sampling) -> u64 {
         .saturating_mul(size_of::<f64>() as u64)
 }
 
-/// Returns the number of bytes of the draws that are kept in memory until the end of the run.
+/// Returns the number of bytes of those draws that stay in memory until the end of the run.
 pub fn held(infer: &InferenceBlock, sampling: &Sampling) -> u64 {
     let draws = sampling.options.chains.saturating_mul(sampling.options.draws);
     let dimension = StateLayout::new(infer, sampling).dimension;
@@ -234,7 +234,7 @@ pub fn held(infer: &InferenceBlock, sampling: &Sampling) -> u64 {
     };
     let elements = |site: &SiteReport| quantities::of_site(site, sampling);
     let in_memory = match sampling.options.store {
-        // The draws, with spare capacity, and the diagnosed quantities.
+        // These bytes are for the draws, with spare capacity, and for the diagnosed quantities.
         DrawStorage::Memory => {
             2 * (dimension + STATS) + infer.reports.iter().map(elements).sum::<usize>() + predictions + 1
         }

@@ -105,8 +105,8 @@ impl Posterior for TrainedPosterior {
     }
 }
 
-/// Returns whether a state is the value of a point site, and is moved by the optimiser. The names
-/// of the optimiser's own states for a site begin with the name of the site's state.
+/// Returns whether a state is the value of a point site, and is changed by the optimiser. The
+/// optimiser also has its own states. Their names begin with the name of the site's state.
 fn is_moved_point(infer: &InferenceBlock, state: &State) -> bool {
     let is_point = infer
         .reports

@@ -1,5 +1,5 @@
-//! The tables about Markov chains: the chains themselves, the quantities, and the leave-one-out
-//! estimates.
+//! Writes the tables about Markov chains: one for the chains, one for the diagnosed quantities, and
+//! one for the leave-one-out estimates.
 
 use crate::page::table;
 use crate::svg::escape;
@@ -12,8 +12,8 @@ use bnnc_mcmc::loo::LooEstimate;
 /// The table shows at most this number of quantities. All quantities are in `result.json`.
 const SHOWN: usize = 200;
 
-/// A column of the table of quantities: its header, and a function that formats its cell from the
-/// summary of a quantity.
+/// A column of the table of quantities: its header, and a function that formats a cell. The
+/// function takes the summary of a quantity.
 type Column = (&'static str, fn(&QuantitySummary) -> String);
 
 /// The columns of the table of quantities.

@@ -16,7 +16,7 @@ const RANKS: (f64, f64) = (370.0, 250.0);
 const SMALL: (f64, f64) = (480.0, 300.0);
 const SQUARE: (f64, f64) = (480.0, 420.0);
 
-/// Traces and ranks are drawn for at most this number of quantities.
+/// The maximum number of quantities whose traces and ranks are drawn.
 const SHOWN: usize = 12;
 
 /// If a chain has more draws than this, its trace is drawn as an outline.
@@ -25,11 +25,11 @@ const TRACE_POINTS: usize = 400;
 /// The number of bins of a rank histogram.
 const RANK_BINS: usize = 20;
 
-/// The height of the expected count in a rank histogram. The height is a fraction of the vertical distance between the histograms of
+/// The height of a bar with the expected count in a rank histogram, as a fraction of the vertical distance between the histograms of
 /// neighbouring chains.
 const EXPECTED: f64 = 0.6;
 
-/// Scatter plots of pairs are drawn for at most this number of quantities.
+/// The maximum number of quantities for which scatter plots of pairs are drawn.
 const PAIRED: usize = 3;
 
 /// A scatter plot shows about this number of dots. Divergent draws are always shown.
@@ -45,12 +45,13 @@ pub const CHAINS: [(&str, &str); 6] = [
     ("chain5", "ranks5"),
 ];
 
-/// The data for the plots of the chains of an inference block.
+/// The data that the plots of an inference block's chains show.
 #[derive(Clone, Debug)]
 pub struct ChainReport<'a> {
     /// The quantities with their summaries, ordered by R-hat and then by bulk ESS. The worst come first.
     pub quantities: Vec<(&'a Quantity, QuantitySummary)>,
-    /// For each chain, one number per iteration that states whether it diverged. The vector is empty if the sampler does not detect divergences.
+    /// For each chain, one number per iteration that states whether the iteration diverged. The vector is empty if the sampler does not detect
+    /// divergences.
     pub diverging: Vec<Vec<f64>>,
     /// The energies of each chain. The vector is empty if the sampler does not record an energy.
     pub energy: Vec<Vec<f64>>,
@@ -162,8 +163,8 @@ impl<'a> ChainReport<'a> {
         plot.render()
     }
 
-    /// Draws two distributions: of the energy, and of its change from one iteration to the next (Betancourt 2016, section 3.3). If the changes
-    /// vary much less than the energy, the chain does not reach the tails.
+    /// Draws the distribution of the energy, and the distribution of the change of the energy from one iteration to the next (Betancourt 2016,
+    /// section 3.3). If the changes vary much less than the energy, the chain does not reach the tails of the posterior.
     fn energies(&self) -> Option<String> {
         let mut levels = Vec::new();
         let mut changes = Vec::new();
@@ -275,7 +276,7 @@ impl<'a> ChainReport<'a> {
     }
 }
 
-/// Orders quantities by how well they mixed. The worst come first, and quantities that do not vary come last.
+/// Orders quantities by the quality of their mixing. The quantity that mixed worst comes first, and quantities that do not vary come last.
 fn worse(one: &QuantitySummary, other: &QuantitySummary) -> Ordering {
     let known = |summary: &QuantitySummary| summary.rhat.is_finite();
     let by_rhat = other.rhat.total_cmp(&one.rhat);
@@ -312,7 +313,7 @@ pub fn outline(chain: &[f64]) -> Vec<(f64, f64)> {
 }
 
 /// Ranks the draws of all chains together, and divides the ranks into bins of equal width. Returns the number of draws in each bin, for each chain
-/// (Vehtari et al. 2021, section 4.2). Equal draws have the mean of their ranks.
+/// (Vehtari et al. 2021, section 4.2). Equal draws all get the mean of their ranks.
 fn rank_counts(chains: &[Vec<f64>]) -> Vec<[f64; RANK_BINS]> {
     let values = chains
         .iter()
@@ -332,7 +333,8 @@ fn rank_counts(chains: &[Vec<f64>]) -> Vec<[f64; RANK_BINS]> {
     counts
 }
 
-/// Draws one histogram per chain. It counts the ranks of the chain's draws among the draws of all chains. The histograms are flat if the
+/// Draws one histogram per chain. The histogram shows the ranks of the draws of this chain
+/// among the draws of all chains. The histograms are flat if the
 /// chains agree.
 fn ranks(quantity: &Quantity) -> String {
     let counts = rank_counts(&quantity.chains);

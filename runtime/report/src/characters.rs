@@ -3,16 +3,16 @@
 use crate::svg::{PlotAxis, number};
 use crate::ticks::{Ticks, ticks};
 
-/// The number of lines of a plot if its vertical axis shows numbers.
+/// The number of lines that a plot has if its vertical axis shows numbers.
 const LINES: usize = 12;
 
-/// The smallest number of columns between the left and the right end of a plot.
+/// The smallest number of columns that a plot may have between its left and right ends.
 const NARROWEST: usize = 20;
 
 /// The number of columns that each tick label of the horizontal axis needs.
 const TICK: usize = 12;
 
-/// The largest number of characters of a name on a vertical axis.
+/// The largest number of characters that a name on a vertical axis may have.
 const NAME: usize = 24;
 
 /// A plot of characters. Marks are added to it one by one. Later marks are drawn over earlier marks. Marks outside the axes are left out.
@@ -67,7 +67,7 @@ impl CharacterPlot {
         }
     }
 
-    /// Fills the columns below a curve. `height` returns the height of the curve between the two ends of a column.
+    /// Fills the columns below a curve. `height` returns the height of the curve over a column, given the two ends of the column.
     pub fn fill(&mut self, mark: char, height: impl Fn(f64, f64) -> f64) {
         let lines = self.lines.len();
         for (column, (low, high)) in self.columns().enumerate() {
@@ -133,8 +133,8 @@ impl CharacterPlot {
         text + &self.below()
     }
 
-    /// Returns the horizontal axis as three lines: a line with a mark at each tick, a line with the labels of the ticks, and the label of the
-    /// axis.
+    /// Returns the horizontal axis as three lines. The first line has a mark at each tick, the second line contains the labels of the ticks,
+    /// and the third line contains the label of the axis.
     fn below(&self) -> String {
         let columns = self.lines[0].len();
         let indent = " ".repeat(self.labels[0].chars().count() + 1);
@@ -216,8 +216,8 @@ mod tests {
             .map(|column| plot.lines.iter().filter(|line| line[column] == '#').count())
             .collect();
         assert!(heights.is_sorted());
-        // The curve rises from 0 to 1 over 41 columns. Each of the 12 lines represents a twelfth of
-        // this height.
+        // The curve rises from 0 to 1 across 41 columns. Each of the 12 lines represents a twelfth
+        // of this height.
         for (column, height) in heights.iter().enumerate() {
             let share = (column as f64 + 0.5) / 41.0;
             assert!((*height as f64 - 12.0 * share).abs() <= 0.5 + 1e-9, "{column}");

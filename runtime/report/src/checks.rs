@@ -1,4 +1,4 @@
-//! Plots of posterior densities, of replicated data next to observed data, of residuals, and of Pareto shapes.
+//! Draws plots of posterior densities, plots of replicated data next to observed data, and plots of residuals and Pareto shapes.
 
 use crate::forecast::Forecast;
 use crate::histogram::Histogram;
@@ -17,16 +17,16 @@ const SMALL: (f64, f64) = (330.0, 230.0);
 const SQUARE: (f64, f64) = (480.0, 420.0);
 const WIDE: (f64, f64) = (640.0, 320.0);
 
-/// Densities are drawn for at most this number of elements.
+/// The maximum number of elements whose densities are drawn.
 const DENSITIES: usize = 12;
 
-/// Scatter plots of pairs are drawn for at most this number of elements.
+/// The maximum number of elements for which scatter plots of pairs are drawn.
 const PAIRED: usize = 3;
 
 /// The density of an approximation is drawn from this number of draws.
 const DRAWS: usize = 1000;
 
-/// Relative frequencies are drawn for at most this number of classes.
+/// The maximum number of classes whose relative frequencies are drawn.
 const CLASSES: usize = 40;
 
 /// The draws of one element of a parameter.
@@ -207,7 +207,7 @@ pub fn replicated(check: &PredictiveCheck) -> Vec<String> {
 }
 
 /// Draws the densities of observed and of replicated data. On either side, the axis extends a quarter of the observed range beyond the observed
-/// values. If the 5 % or the 95 % quantile of the replicated values is further out, the axis extends to this quantile.
+/// values. If the 5 % or the 95 % quantile of the replicated values lies outside this range, the axis extends to this quantile.
 fn overlaid(stage: &str, target: &str, observed: &[f64], replicates: &[Vec<f64>]) -> Option<String> {
     let seen = Histogram::new(observed)?;
     let room = 0.25 * (seen.high() - seen.low);

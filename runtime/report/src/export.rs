@@ -47,8 +47,8 @@ impl Subject<'_> {
         ]
     }
 
-    /// Returns the indices, in [`InferenceBlock::reports`], of some parameters: those that vary, and those that are computed from
-    /// parameters that vary.
+    /// Returns the indices, in [`InferenceBlock::reports`], of the parameters that vary or that are computed from parameters that
+    /// vary.
     fn sites(&self) -> Vec<usize> {
         let reports = self.infer.reports.iter().enumerate();
         let drawn = reports.filter(|(_, site)| !site.is_fixed);
@@ -72,7 +72,7 @@ impl Subject<'_> {
         self.shape(site).into_iter().enumerate().map(dim).collect()
     }
 
-    /// Creates the variables of the group `posterior`. Returns the index of the parameter of each variable, and the variable.
+    /// Creates the variables of the group `posterior`. For each variable, returns the index of its parameter, and the variable itself.
     fn variables(&self, store: &mut ZarrStore, group: GroupId) -> Result<Vec<(usize, VariableId)>, Stop> {
         let mut variables = Vec::new();
         for site in self.sites() {

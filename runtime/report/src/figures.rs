@@ -22,7 +22,7 @@ const LOSS_POINTS: usize = 400;
 pub fn band(title: &str, curve: &ForecastCurve, target: &str) -> String {
     let [q05, q25, q75, q95] = &curve.forecast.quantiles;
     let data = PlotAxis::around("", curve.points.iter().map(|(_, y)| *y));
-    // Far outside the data, intervals may become very wide. The limits of the axis keep the data readable.
+    // Far outside the data, intervals may become very wide. The axis is therefore limited, so that the data remain readable.
     let reach = 1.2 * (data.high - data.low);
     let inside = |y: &f64| y.clamp(data.low - reach, data.high + reach);
     let data_y = curve.points.iter().map(|(_, y)| *y);
@@ -75,7 +75,8 @@ pub fn observed(forecast: &Forecast, target: &str, rows: &str) -> String {
     plot.render()
 }
 
-/// Draws the fraction of observed targets that are inside central intervals, against the nominal level of the intervals. `of` is the name of the
+/// Draws the fraction of observed targets that lie inside central intervals, as a function
+/// of the nominal level of the intervals. `of` is the name of the
 /// target if there are several targets.
 pub fn calibration(forecast: &Forecast, of: &str) -> String {
     let levels: Vec<f64> = (0..=20).map(|at| f64::from(at) / 20.0).collect();
@@ -113,7 +114,8 @@ pub fn calibration(forecast: &Forecast, of: &str) -> String {
     plot.render()
 }
 
-/// Returns an approximate range for the observed fraction. For nine of ten calibrated models, the fraction is inside this range. `p` is the nominal
+/// Returns an approximate range for the observed fraction. For nine out of ten calibrated
+/// models, the fraction lies in this range. `p` is the nominal
 /// level, and `count` is the number of rows.
 fn chance(p: f64, count: f64) -> (f64, f64) {
     let half = 1.645 * (p * (1.0 - p) / count).sqrt();
@@ -152,8 +154,8 @@ impl ClassPredictions<'_> {
         }))
     }
 
-    /// Groups class probabilities into bins. For each bin, returns the number of probabilities, the sum of these probabilities, and the number of
-    /// times that the class occurred. With two classes, only the probabilities of the second class are counted. With more classes, the
+    /// Groups class probabilities into bins. For each bin, returns the number of probabilities, their sum, and the number of times that the class
+    /// occurred. With two classes, only the probabilities of the second class are counted. With more classes, the
     /// probabilities of all classes are counted.
     fn bins_of_classes(&self) -> [Bin; CALIBRATION_BINS] {
         let first = usize::from(self.probabilities.len() == 2);
@@ -192,7 +194,7 @@ impl ClassPredictions<'_> {
         };
         against(&title, (&label, "share of this class"), self.bins_of_classes())
     }
-    /// Draws a matrix of counts for each pair of a true and a predicted class.
+    /// Draws the confusion matrix: for each pair of a true class and a predicted class, the number of rows.
     pub fn confusion(&self, rows: &str) -> String {
         let classes = self.probabilities.len();
         let mut counts = vec![vec![0; classes]; classes];
@@ -367,7 +369,7 @@ pub fn pruning(outcome: &InferenceOutcome) -> Option<String> {
     Some(plot.render())
 }
 
-/// Elements are drawn with their names if there are at most this number.
+/// Elements are drawn with their names if there are at most this number of elements.
 const NAMED: usize = 60;
 
 /// Draws the elements of a site as intervals, in their order. The names of the elements are shown if there are not too many elements.

@@ -1,4 +1,5 @@
-//! The predictive distributions that the plots of real outputs show: intervals and ranks of rows, and a curve as a function of one input.
+//! The predictive distributions that the plots of real outputs show. These are intervals and ranks for
+//! rows, and a curve that is a function of one input.
 
 use bnnc_abi::data::DataSpec;
 use bnnc_abi::manifest::{Binding, DataSource, InferenceBlock, Output, OutputKind};
@@ -19,13 +20,13 @@ const POINTS: usize = 241;
 /// A curve is computed from at most this number of draws.
 const CURVE_DRAWS: usize = 4000;
 
-/// The draws of weights for a curve have at most this number of reals.
+/// The draws of the weights from which a curve is computed contain at most this number of reals.
 const WEIGHTS: usize = 1 << 26;
 
 /// Predictions for some rows, in original units.
 #[derive(Clone, Debug, Default)]
 pub struct Forecast {
-    /// True if the quantiles belong to the mean, because the distribution of the target does not have a sampler.
+    /// True if the quantiles are those of the mean instead of the target, because the distribution of the target does not have a sampler.
     pub of_mean: bool,
     /// The predictive mean of each row.
     pub mean: Vec<f64>,
@@ -33,14 +34,15 @@ pub struct Forecast {
     pub quantiles: [Vec<f64>; 4],
     /// The observed targets of the rows whose target is known.
     pub observed: Vec<f64>,
-    /// Two fractions of draws: those below each observed target, and those that are not above the target. If the model is calibrated, a random
+    /// For each observed target, two fractions: the fraction of draws that are below the target, and the fraction of draws that are not above
+    /// it. If the model is calibrated, a random
     /// point between the two fractions has a uniform distribution (Czado, Gneiting and Held 2009, Biometrics 65: 1254).
     pub ranks: Vec<[f64; 2]>,
 }
 
 impl Forecast {
-    /// Returns the fraction of ranks inside the central interval of this level. If a rank is only partly inside the interval, only this part
-    /// counts.
+    /// Returns the fraction of ranks inside the central interval of this level. A rank is the range between two fractions. If only a part of
+    /// this range is inside the interval, only this part counts.
     pub fn coverage(&self, level: f64) -> f64 {
         let [low, high] = [0.5 - 0.5 * level, 0.5 + 0.5 * level];
         let inside = |[below, not_above]: &[f64; 2]| {
@@ -67,7 +69,8 @@ pub struct ForecastCurve {
     pub points: Vec<(f64, f64)>,
 }
 
-/// Returns the predictions of the output at index `place` for the scored rows of the last split. Returns `None` if the output is not a single
+/// Returns predictions for the scored rows of the last split. They belong to the output at index
+/// `place`. Returns `None` if the output is not a single
 /// number.
 ///
 /// # Errors
@@ -295,7 +298,7 @@ mod tests {
         assert_eq!(forecast.coverage(1.0), 1.0);
     }
 
-    /// The model is calibrated. The target is a Poisson variable with mean 1.3, and each of its values has a frequency that equals its probability.
+    /// The model is calibrated. The target is a Poisson variable with mean 1.3. The frequency of each value equals the probability of this value.
     #[test]
     fn counts_of_a_calibrated_model_are_covered_as_often_as_their_level() {
         let (mut below, mut probability) = (0.0, (-1.3f64).exp());

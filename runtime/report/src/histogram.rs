@@ -6,8 +6,8 @@ use bnnc_data::metrics::extent;
 /// A histogram has at most this number of bins.
 const BINS: usize = 40;
 
-/// Returns twice the cube root of the number of values (the rule of Rice University). With this number of bins, a small number of values does not
-/// leave gaps.
+/// Returns twice the cube root of the number of values (the rule of Rice University). With this number of bins, the histogram does not have gaps
+/// even if there are only a few values.
 fn bins(values: usize) -> usize {
     let rice = (2.0 * (values as f64).cbrt()).ceil() as usize;
     rice.clamp(5, BINS)

@@ -1,5 +1,5 @@
-//! The report of a run. `report.html` has the tables and plots. In addition, the main plot of each inference block is written to a file of its
-//! own.
+//! The report of a run. `report.html` has the tables and plots. In addition, the main plot of each inference block is written to a separate
+//! file.
 
 pub mod chain_tables;
 pub mod chains;
@@ -41,7 +41,8 @@ pub struct Report {
     pub main: Vec<(String, String)>,
 }
 
-/// Builds the report of a run. `text` is the text of the program, and `checks` are the predictive checks of each outcome. The predictions that the
+/// Builds the report of a run. `text` is the text of the program, and `checks` contains the predictive
+/// checks of each outcome. The predictions that the
 /// plots show are computed again for the last split.
 ///
 /// # Errors

@@ -68,7 +68,7 @@ fn row(diagnostic: &Diagnostic) -> Vec<String> {
 }
 
 /// Writes a section about the data of the run: the files, the rows, the columns that models use,
-/// and their standardisation.
+/// and the standardisation of these columns.
 pub fn data(body: &mut String, manifest: &Manifest, result: &RunResult) {
     for spec in &manifest.data {
         let infer = manifest.infers.iter().find(|infer| infer.data == spec.name);

@@ -248,7 +248,7 @@ fn posterior(body: &mut String, infer: &InferenceBlock, outcome: &InferenceOutco
     table(body, title, heads, rows);
 }
 
-/// Writes the table of the sampled sites, with the scale of sampling for each site.
+/// Writes the table of the sampled sites. For each site, the table shows the scale on which it is sampled.
 fn sampled_sites(body: &mut String, infer: &InferenceBlock) {
     let rows = infer.reports.iter().map(|site| {
         let name = format!("<code>{}</code>", escape(&site.name));

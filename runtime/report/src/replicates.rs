@@ -150,8 +150,7 @@ fn names(infer: &InferenceBlock, output: &Output, count: usize) -> Vec<String> {
     }
 }
 
-/// The first index selects the output, and the second index selects the data set. The first index
-/// is the index of the output, and the second index is the index of the data set.
+/// The first index selects the output, and the second index selects the data set.
 type Sets = Vec<Vec<Vec<f64>>>;
 
 /// Returns the posterior predictive data sets of each output. The result is empty if predictions integrate over some weights.
@@ -258,7 +257,7 @@ pub fn shares(values: &[f64], classes: usize) -> Vec<f64> {
     (0..classes).map(share).collect()
 }
 
-/// Returns the mean of a statistic over data sets, and the two ends of the central 90 % of its values.
+/// Returns the mean of a statistic over data sets, and the interval that contains the central 90 % of its values.
 pub fn spread(values: &[f64]) -> (f64, f64, f64) {
     let sorted = sorted(values.iter().copied());
     (mean(values), quantile(&sorted, 0.05), quantile(&sorted, 0.95))

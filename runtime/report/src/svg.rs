@@ -292,7 +292,7 @@ fn length(label: &str) -> f64 {
     label.chars().count() as f64 * LETTER + wide as f64 * WIDER
 }
 
-/// Names on an axis are shortened to at most this number of letters.
+/// Names on an axis are shortened to at most this number of characters.
 const NAME: usize = 24;
 
 fn shortened(name: &str) -> String {
@@ -308,7 +308,7 @@ fn margin(labels: &[String]) -> f64 {
     longest.fold(LEFT, |margin, length| margin.max(length + 32.0))
 }
 
-/// Draws a square of counts, with one row per true class and one column per predicted class. The classes are labelled with `names`, or with their
+/// Draws counts as a square, with one row per true class and one column per predicted class. The classes are labelled with `names`, or with their
 /// indices if `names` is empty.
 pub fn matrix(title: &str, counts: &[Vec<usize>], names: &[String]) -> String {
     let names: Vec<String> = match names.len() == counts.len() {

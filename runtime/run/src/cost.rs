@@ -17,10 +17,10 @@ use bnnc_inference::{comparison, summary};
 use bnnc_methods::laplace::memory;
 use std::collections::HashMap;
 
-/// For these data and the current options, sets two numbers of every inference block: the cost of a step, and the predicted peak memory. The peak
-/// is the largest number of bytes that are in use at the same time while the block runs on one thread. The peak includes the results of earlier
-/// inference blocks. `schemas` holds the schema of each data item. The schemas are stored in the manifest. Peaks for other options can then be
-/// computed later.
+/// Sets two numbers of every inference block, given these data and the current options: the cost of a step, and the predicted peak memory. The peak
+/// is the largest number of bytes that are in use at any time while the block runs on one thread. The peak includes the results of earlier
+/// inference blocks. `schemas` holds the schema of each data item. The schemas are stored in the manifest, so that the peaks for other options
+/// can be computed later.
 pub fn predict(manifest: &mut Manifest, schemas: &HashMap<String, Schema>) {
     manifest.schemas.clone_from(schemas);
     let peaks = peaks(manifest, manifest.infers.iter());
@@ -53,13 +53,13 @@ fn kept_of(infer: &InferenceBlock, (rows, planned): (usize, usize)) -> u64 {
     sum(&[parameters(infer), bnnc_methods::of(infer).held(rows, planned)])
 }
 
-/// The number of bytes that a data item takes: as a file, as a table, and as rows.
+/// The numbers of bytes that a data item takes as a file, as a table, and as rows.
 struct Data {
     file: u64,
     table: u64,
     rows: u64,
-    /// The number of bytes that the row numbers of all parts of the data take while the rows are
-    /// split.
+    /// While the rows are split, the row numbers of all parts of the data take this number of
+    /// bytes.
     parts: u64,
 }
 
@@ -116,15 +116,15 @@ fn per_row(schema: &Schema) -> impl Iterator<Item = &Field> {
     schema.fields.iter().filter(|field| field.per_example)
 }
 
-/// Returns the fields that are stored for each row in addition to the inputs.
+/// Returns the fields of each row that are stored in addition to the inputs.
 fn per_row_copied<'a>(spec: &DataSpec, schema: &'a Schema) -> impl Iterator<Item = &'a Field> {
     let is_pair = spec.format.contents() == Contents::Pair;
     let target = schema.target.as_ref();
     per_row(schema).filter(move |field| !is_pair || Some(&field.name) == target)
 }
 
-/// Returns the peak number of bytes of several tasks: training, predictions and summaries. If a comparison needs leave-one-out estimates,
-/// they are a fourth task. `planned` is the number of iterates.
+/// Returns the largest number of bytes that one of several tasks needs. The tasks are training, predictions and summaries. If a
+/// comparison needs leave-one-out estimates, their computation is a fourth task. `planned` is the number of iterates.
 fn computing(manifest: &Manifest, infer: &InferenceBlock, schema: &Schema, planned: usize) -> u64 {
     let method = bnnc_methods::of(infer);
     let extent = MemoryExtent {
@@ -158,8 +158,8 @@ fn multiplies(infer: &InferenceBlock) -> bool {
         .any(|artifact| calls(&artifact.plan.steps))
 }
 
-/// Returns the number of bytes that pruning needs. The weights are ranked first, and predictions with masks follow. The result is the larger of the
-/// numbers of bytes of these two steps.
+/// Returns the number of bytes that pruning needs. First, the weights are ranked. Then, predictions are made with masks. The result is the number
+/// of bytes of the step that needs more memory.
 fn pruning(infer: &InferenceBlock, table: &Pruning, schema: &Schema) -> u64 {
     let weights = infer
         .reports
@@ -175,8 +175,8 @@ fn pruning(infer: &InferenceBlock, table: &Pruning, schema: &Schema) -> u64 {
     ranking.max(scoring + 3 * NUMBER * all)
 }
 
-/// Returns the number of bytes of the draws that are used to summarise small sites, for an approximation with `members`
-/// members.
+/// Small sites are summarised from draws. Returns the number of bytes of these draws, for an approximation with
+/// `members` members.
 fn summaries(infer: &InferenceBlock, members: usize) -> u64 {
     let sizes = infer.reports.iter().map(|site| elements(&site.shape));
     let small: Vec<u64> = sizes.filter(|size| *size <= summary::SMALL as u64).collect();
@@ -186,7 +186,7 @@ fn summaries(infer: &InferenceBlock, members: usize) -> u64 {
         weights,
         noise,
     } = bnnc_methods::of(infer).summing(members);
-    // All draws of each site are in memory. During one call, the draws of one site and of the weights are in memory too.
+    // All draws of each site are in memory. During one call, memory also contains the draws of one site, and the draws of the weights.
     let read = (largest + weights) * summary::draws_per_call(infer).min(draws) as u64;
     NUMBER * (small.iter().sum::<u64>() * draws as u64 + read + noise)
 }

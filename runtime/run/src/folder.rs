@@ -1,4 +1,4 @@
-//! The folder of a run: the inventory of the files that belong to the run, and the replacement of all earlier results at once.
+//! Manages the folder of a run: keeps an inventory of the files that belong to the run, and replaces all earlier results at once.
 //!
 //! The inventory `manifest.json` names every file of the results. The inventory also contains the identity of the run, and the checksums of the files
 //! that `bnnc predict` reads. New results are first written to a separate folder. When all files are written, they replace the old results in four
@@ -32,13 +32,13 @@ const STAGE: &str = ".bnnc-results";
 /// The file that holds the states and draws of every inference block.
 pub const POSTERIOR: &str = "posterior.safetensors";
 
-/// The file that holds the inputs of the run, as a [`crate::out::SavedRun`].
+/// The file that contains the inputs of the run, as a [`crate::out::SavedRun`].
 pub const PROGRAM: &str = "program.json";
 
 /// The files that are needed for predictions.
 const PARTS: [&str; 2] = [PROGRAM, POSTERIOR];
 
-/// The version of the format of the inventory and of the files that are needed for predictions.
+/// The version of the format. The format is that of the inventory, and of the files that are needed for predictions.
 const LAYOUT: u32 = 1;
 
 /// The inventory of the files that a run wrote to a folder.
@@ -161,7 +161,7 @@ pub fn check_free(folder: &Path, fingerprint: &Fingerprint, names: &[String]) ->
     }
 }
 
-/// Checks two things: the results do not replace a file that the run reads, and the run does not read earlier results in the folder. `names` are
+/// Checks that the results do not replace a file that the run reads, and that the run does not read earlier results in the folder. `names` are
 /// the names of the results in the folder. The run reads the files of `data`, and `program`.
 ///
 /// # Errors
@@ -323,7 +323,7 @@ impl Staging {
         fs::rename(self.stage.join(file), target)
     }
 
-    /// Removes empty folders on the path of a file, beginning with the innermost.
+    /// Removes the empty folders on the path of a file, beginning with the innermost folder.
     fn remove_empty(&self, file: &str) {
         let mut path = self.folder.join(file);
         for _ in file.split('/').skip(1) {
@@ -337,7 +337,7 @@ impl Staging {
 
 impl Drop for Staging {
     fn drop(&mut self) {
-        // If the folder cannot be removed, this is harmless: the next run removes it.
+        // It is harmless if the folder cannot be removed, because the next run removes it.
         let _ = remove(&self.stage);
     }
 }

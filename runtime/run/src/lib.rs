@@ -45,7 +45,7 @@ use std::time::Instant;
 pub struct RunOptions {
     /// The number of threads. The results do not depend on it.
     pub threads: usize,
-    /// True if progress is shown while the run is in progress.
+    /// True if the run shows its progress.
     pub progress: bool,
     /// The maximum predicted memory in bytes. `None` if the memory is not limited.
     pub max_memory: Option<u64>,
@@ -76,8 +76,8 @@ impl RunOptions {
 /// Runs every inference block of a manifest on every split.
 ///
 /// # Errors
-/// Fails only if an error occurs before the first inference block starts. Later errors are returned in [`RunResult::stopped`], together with the
-/// results that are finished.
+/// Fails only if an error occurs before the first inference block starts. Errors that occur later are stored in [`RunResult::stopped`]. The
+/// results that were finished before are returned too.
 pub fn run(manifest: &Manifest, options: &RunOptions) -> Result<RunResult, Stop> {
     let pool = Arc::new(Pool::new(options.threads));
     let context = Context {
@@ -115,7 +115,7 @@ pub fn run(manifest: &Manifest, options: &RunOptions) -> Result<RunResult, Stop>
     Ok(run.result)
 }
 
-/// Adds a note to an error. The note names the inference blocks that were not run because of this error.
+/// Adds a note to an error, which names the inference blocks that were not run because of this error.
 fn with_rest(stop: Stop, rest: &[InferenceBlock]) -> Stop {
     let names: Vec<String> = rest.iter().map(|infer| format!("`{}`", infer.name)).collect();
     match (stop, names.is_empty()) {
@@ -141,7 +141,7 @@ fn check_memory(manifest: &Manifest, limit: Option<u64>) -> Result<(), Stop> {
     }
 }
 
-/// The part of a data item that is kept in memory.
+/// The part of a data item that stays in memory during a run.
 enum Data {
     /// The rows of the only split. The table from which they were selected has been freed.
     Whole(Arc<Dataset>),
@@ -225,7 +225,7 @@ impl Run<'_> {
         }
     }
 
-    /// Adds the outcome of an inference block to the result of the run, with its summaries and warnings.
+    /// Adds the outcome of an inference block, with summaries and warnings, to the result of the run.
     fn finish(&mut self, infer: &InferenceBlock, mut outcome: InferenceOutcome) -> Result<(), Stop> {
         let dataset = &outcome.dataset;
         let of = |split: &SplitOutcome| split.found.warnings(infer, split.train, dataset);
@@ -289,7 +289,8 @@ impl Run<'_> {
             let what = (&*outcome.dataset, &self.context);
             warnings.extend(bnnc_audit::ignored_inputs(infer, &*last.found, what)?);
             warnings.extend(bnnc_audit::collapsed(infer, &*last.found, what)?);
-            // If a maximum does not exist, a Gaussian around the estimate predicts badly for the same reason.
+            // If a maximum does not exist, a Gaussian around the estimate predicts badly for this reason. A
+            // second warning is then not needed.
             if is_bounded {
                 warnings.extend(bnnc_audit::worse_than_centre(infer, outcome, &self.context)?);
             }
@@ -324,7 +325,8 @@ impl Run<'_> {
         }
     }
 
-    /// Returns an error if some rows cannot be used. The check is made before an inference run. An error after the run would lose its result.
+    /// Returns an error if some rows cannot be used. The check is made before an inference run, because an error after the run would lose the
+    /// result of the run.
     fn check_rows(&self, infer: &InferenceBlock, dataset: &Dataset) -> Result<(), Stop> {
         Feed::check(infer, &dataset.test, dataset, true)?;
         Feed::check(infer, &dataset.outliers, dataset, false)?;
@@ -388,7 +390,7 @@ impl Run<'_> {
         })
     }
 
-    /// Returns the variances of all weights of `infer` under the earlier inference block `name` on the same split.
+    /// Returns the variances of all weights of `infer` under the posterior of the earlier inference block `name` on the same split.
     fn variances(&self, infer: &InferenceBlock, name: &str, split: usize) -> Result<Vec<f64>, Stop> {
         let by = self.manifest.infers.iter().find(|infer| infer.name == name);
         let outcome = self.result.outcomes.iter().find(|outcome| outcome.name == name);

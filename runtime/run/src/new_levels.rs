@@ -63,7 +63,7 @@ pub fn extend(infer: &mut InferenceBlock, preparation: &Preparation, rows: &Rows
     grown.saturating_sub(size)
 }
 
-/// Returns the known levels, followed by the levels in `found` that are new. Each level occurs only
+/// Returns the known levels, followed by those levels in `found` that are not known. Each level occurs only
 /// once.
 fn with_new<T: Clone + Eq + Hash>(known: &[T], found: impl Iterator<Item = T>) -> Vec<T> {
     let mut all = known.to_vec();
@@ -149,7 +149,7 @@ fn sites(
     Ok(all)
 }
 
-/// Pads an array of shape `from` with zeros to the shape `to`, and appends it to `into`.
+/// Pads an array of shape `from` with zeros, so that it has the shape `to`. Appends the padded array to `into`.
 fn widen(array: &[f64], (from, to): (&[usize], &[usize]), into: &mut Vec<f64>) {
     let start = into.len();
     into.resize(start + to.iter().product::<usize>(), 0.0);

@@ -52,10 +52,10 @@ pub struct SavedRun {
     pub schemas: BTreeMap<String, Schema>,
     /// The preparation of the rows of each inference block.
     pub preparations: BTreeMap<String, Preparation>,
-    /// The ranges of the inputs of each inference block in the training rows.
+    /// For each inference block, the ranges that its inputs have in the training rows.
     #[serde(default)]
     pub ranges: BTreeMap<String, Ranges>,
-    /// The identity of the run: all inputs that determine its results.
+    /// The identity of the run, which consists of all inputs that determine the results.
     pub fingerprint: Fingerprint,
 }
 
@@ -186,7 +186,7 @@ fn unwritten(stop: Stop, path: &Path) -> Result<(), Diagnostic> {
     }
 }
 
-/// Returns the prior and posterior predictive checks of the outputs of each outcome.
+/// For each outcome, returns the prior and posterior predictive checks of its outputs.
 fn checks(
     folder: &Path,
     manifest: &Manifest,
@@ -229,7 +229,7 @@ fn write_text(path: &Path, text: &str) -> Result<(), Diagnostic> {
     })
 }
 
-/// Returns the observed values in the scored rows, for those outputs that have one value per row.
+/// For each output that has one value per row, returns the observed values in the scored rows.
 fn targets(infer: &InferenceBlock, outcome: &InferenceOutcome) -> Vec<(String, ResultColumn)> {
     let (rows, _) = outcome.scored();
     let column = |output: &Output| {
@@ -315,7 +315,7 @@ fn safetensors(tensors: &[PosteriorArray<'_>], writer: &mut dyn Write) -> io::Re
     elements.try_for_each(|value| writer.write_all(&value.to_le_bytes()))
 }
 
-/// Reads the inputs of the run that wrote a folder.
+/// Reads the inputs of a run from the folder that the run wrote.
 ///
 /// # Errors
 /// Fails if a run did not write the folder, or if the folder is damaged.
@@ -325,7 +325,7 @@ pub fn saved(folder: &Path) -> Result<SavedRun, Diagnostic> {
     read.map_err(|error| diagnostics::not_a_run(folder, &format!("{}: {error}", folder::PROGRAM)))
 }
 
-/// Reads the inputs of the run and the states of the posterior, which `bnnc predict` needs, from a folder.
+/// Reads from a folder the data that `bnnc predict` needs: the inputs of the run, and the states of the posterior.
 ///
 /// # Errors
 /// Fails if a run did not write the folder, or if the folder is damaged.
@@ -344,7 +344,7 @@ pub fn read(folder: &Path) -> Result<(SavedRun, HashMap<String, StateValues>), D
     Ok((saved, values))
 }
 
-/// Reads the tensors of an inference block whose names begin with a prefix.
+/// Reads those tensors of an inference block whose names begin with a prefix.
 ///
 /// # Errors
 /// Fails if a run did not write the folder.
@@ -363,7 +363,7 @@ pub fn arrays(folder: &Path, infer: &str, prefix: &str) -> Result<Vec<PosteriorA
     Ok(arrays)
 }
 
-/// Passes each tensor of a run to `take`, with the name of its inference block and its own name. If there are several splits, the tensors of the
+/// Calls `take` with each tensor of a run, its name, and the name of its inference block. If there are several splits, the tensors of the
 /// last split come last.
 fn each_tensor(
     folder: &Path,

@@ -24,8 +24,8 @@ use bnnc_methods::laplace::gaussian::part;
 use bnnc_methods::laplace::{Approximated, Gaussian, joint, memory, slopes};
 use std::path::Path;
 
-/// Returns the predictions of an inference block for new rows, as the columns of a table. `values` are the states of the block that are stored in
-/// the folder of its run.
+/// Returns the predictions of an inference block for new rows, as the columns of a table. `values` contains the states of the block, as they are
+/// stored in the folder of its run.
 ///
 /// # Errors
 /// Fails if some columns do not fit the program, or if the values belong to another program.
@@ -116,7 +116,8 @@ pub(super) fn table(
     let without = columns.without();
     match without.len() == infer.outputs.len() && dataset.test.count > 0 {
         true => {
-            // In this case, all rows of the data form one example of the model, and the outputs of this example refer to these rows.
+            // If all inputs are shared, all rows of the data form one example of the model. The outputs of such
+            // an example cannot be predicted for other rows.
             let is_whole = infer.bindings.iter().all(|binding| binding.from.is_shared());
             let vector = infer.outputs.iter().find(|output| output.elements() != 1);
             let diagnostic = match vector {
@@ -155,7 +156,8 @@ pub fn far_from(infer: &InferenceBlock, spec: &DataSpec, dataset: &Dataset, rows
     far(infer, (spec, &dataset.preparation), rows, &ranges)
 }
 
-/// Returns the joint covariance of the outputs of all rows under the Gaussian of the weights, without noise: `[rows * outputs, rows * outputs]`.
+/// Returns the joint covariance `[rows * outputs, rows * outputs]` of the outputs of all rows, under the Gaussian of the
+/// weights. The noise of the outputs is not included.
 /// If the outputs are the means of a Normal likelihood, the covariance is in the units of the target. Otherwise, the covariance is in the units of
 /// the model, so outputs may be logits or the logarithm of a rate.
 ///
@@ -189,7 +191,7 @@ pub fn joint(
     Ok(covariance)
 }
 
-/// Returns derivatives for the new rows as the columns of a table. These are the derivatives of the mean and of the variance of each output with
+/// Returns derivatives for the new rows as the columns of a table. For each output, these are the derivatives of its mean and of its variance with
 /// respect to the inputs. Inputs are in their original units, before they are standardised. If the outputs are the means of a Normal likelihood,
 /// outputs are in the units of the target (`mean/..`, `variance/..`). Otherwise, outputs are in the units of the model (`model_mean/..`,
 /// `model_variance/..`).
@@ -290,8 +292,8 @@ fn fits(infer: &InferenceBlock, what: &str, need: u64, max_memory: Option<u64>) 
     }
 }
 
-/// Returns the standard deviation that standardised an element of an array: the element was divided by
-/// it.
+/// Returns the standard deviation by which an element of an array was divided when the array was
+/// standardised.
 fn named(preparation: &Preparation, name: &str, element: usize) -> f64 {
     let known = preparation.named.iter().find(|(known, _)| known == name);
     let map = known.and_then(|(_, maps)| maps.get(element));
@@ -310,7 +312,8 @@ fn restored(
     })
 }
 
-/// Checks the new rows for columns that contain text but contained numbers in the run. Without this check, the codes of the text's levels would be
+/// Checks whether a column of the new rows contains text, although it contained numbers in the
+/// run. Without this check, the codes of the text's levels would be
 /// used as numbers. Positions outside an axis and unknown levels are detected later, when the rows are prepared for the program.
 ///
 /// # Errors

@@ -1,4 +1,4 @@
-//! An executable to whose bytes a program has been appended.
+//! Reads a program that has been appended to the bytes of this executable.
 
 use crate::program;
 use bnnc_abi::artefact;

@@ -38,7 +38,7 @@ fn file(spec: &DataSpec) -> &Path {
     spec.files.first().map_or(Path::new(""), |file| file)
 }
 
-/// Returns a description of the difference between an input or output and the data, or `None` if
+/// Returns a description of the difference between the data and an input or output, or `None` if
 /// they match.
 fn difference(binding: &Binding, schema: &Schema) -> Option<String> {
     let (name, fields) = match &binding.from {

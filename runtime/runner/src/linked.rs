@@ -15,7 +15,7 @@ use std::ffi::{CStr, OsString, c_char, c_int};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// The data that the entry point of the executable passes, as slices.
+/// The data that the entry point of the executable passes to the runtime, as slices.
 struct Parts {
     artefact: &'static [u8],
     kernels: &'static [*const u8],
@@ -63,8 +63,8 @@ fn run(words: Vec<OsString>, parts: Parts) -> u8 {
     program::run(parts.artefact, &executable, words, &mut load)
 }
 
-/// Writes the addresses of the runtime's functions to the cells that the kernels read. The
-/// functions are the versions for this processor.
+/// Writes the addresses of the runtime's functions to the cells that the kernels read. There may be
+/// several versions of a function; the version for this processor is used.
 fn fill(cells: &mut [usize]) -> Result<(), Fault> {
     let known = bnnc_kernels::arrays::symbols();
     let mut filled = 0;

@@ -1,5 +1,5 @@
-//! The program `bnnc-runner`, an executable that does not contain a compiled program yet. `bnnc
-//! build --no-linker` copies it and appends one.
+//! The program `bnnc-runner`, an executable that does not contain a compiled program yet.
+//! `bnnc build --no-linker` copies this executable and appends a compiled program to the copy.
 
 use std::process::ExitCode;
 

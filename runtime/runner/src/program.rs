@@ -56,7 +56,7 @@ pub fn run(bytes: &[u8], executable: &Path, words: Vec<OsString>, load: Load<'_>
     let arguments = match arguments::parse(words, &built) {
         Ok(arguments) => arguments,
         Err(error) => {
-            // An error of printing is ignored. For example, the reader may have closed the pipe.
+            // Errors of printing are ignored. Such an error occurs, for example, if the reader has closed the pipe.
             let _ = error.print();
             return if error.use_stderr() { 2 } else { OK };
         }
@@ -156,7 +156,7 @@ fn attach(code: Arc<dyn KernelCode>) -> Result<Arc<dyn KernelCode>, Fault> {
     bnnc_cuda::attach(code)
 }
 
-/// Returns the error that this runtime was built without support for devices.
+/// Returns the error that reports that this runtime was built without support for devices.
 #[cfg(not(feature = "cuda"))]
 fn attach(_: Arc<dyn KernelCode>) -> Result<Arc<dyn KernelCode>, Fault> {
     let part = "what runs code on an NVIDIA GPU";

@@ -10,7 +10,7 @@ use bnnc_base::diagnostic::Diagnostic;
 use bnnc_command::diagnostics::{self, FixedReason};
 use std::collections::{HashMap, HashSet};
 
-/// Sets options of inference blocks, and records them among the options of the build. All words are
+/// Sets options of inference blocks, and adds them to the recorded options of the build. All words are
 /// checked, so that every error is reported.
 pub fn set(built: &mut Built, words: &[String]) -> Result<(), Vec<Diagnostic>> {
     let set = words.iter().map(|word| set_one(&mut built.manifest, word));
@@ -70,7 +70,7 @@ fn set_one(manifest: &mut Manifest, word: &str) -> Result<(), Box<Diagnostic>> {
     }
 }
 
-/// Returns the definition of an option of the method that an inference block uses.
+/// Returns the definition of an option. The option belongs to the method that an inference block uses.
 fn option(infer: &InferenceBlock, key: &str) -> Result<&'static OptionDef, Box<Diagnostic>> {
     match method::lookup(infer.method) {
         Some(method) => method
@@ -105,8 +105,8 @@ pub fn apart(manifest: &Manifest, schemas: &HashMap<String, Schema>) -> Vec<Diag
     conflicts.collect()
 }
 
-/// Returns the names of the inference blocks to run. The result has the blocks in `only` and all
-/// blocks that they need. If `only` is empty, all blocks are run.
+/// Returns the names of the inference blocks to run. The result contains the blocks in `only` and
+/// all blocks that they need. If `only` is empty, all blocks are run.
 pub fn chosen(manifest: &Manifest, only: &[String]) -> Result<HashSet<String>, Vec<Diagnostic>> {
     let names: Vec<&str> = manifest.infers.iter().map(|infer| &*infer.name).collect();
     let unknown = only.iter().filter(|name| !names.contains(&name.as_str()));

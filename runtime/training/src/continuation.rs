@@ -2,17 +2,17 @@
 //! on batches of rows. The learning rate is high again at the start, and decreases to zero.
 //!
 //! The noise of a gradient may hide that the loss could still decrease. A descent on a few fixed
-//! draws of the noise then does not find a lower loss, but steps with fresh noise do. The rate of
-//! the last steps is near zero, so the last parameters scatter little. If the loss at the end is
-//! lower than at the start, the training was therefore too short.
+//! draws of the noise then does not find a lower loss, but steps with fresh noise do. The learning
+//! rate of the last steps is near zero, so the last parameters scatter little. If the loss is
+//! therefore lower at the end of the continuation than at its start, the training was too short.
 //!
 //! The continuation was measured on 40 training runs by `vi` of four networks (yacht, energy,
 //! concrete and wine). The training runs had 1000 to 40,000 steps under `schedule = cosine`, with
-//! two or three seeds. After training runs with 1000 steps, the loss fell by 0.17 to 0.74 nats per
-//! row in the continuation. After training runs with 3000 steps, it fell by 0.05 to 0.18 nats per
-//! row (wine: 0.01 to 0.02). The test reports all of these training runs except one of wine. The
-//! loss of this run could still fall by 0.05 nats per row. After training runs with 10,000 steps or
-//! more, the loss rose by 0.005 to 0.08 nats per row.
+//! two or three seeds. After training runs with 1000 steps, the continuation lowered the loss by 0.17
+//! to 0.74 nats per row. After training runs with 3000 steps, it lowered the loss by 0.05 to 0.18 nats
+//! per row (wine: 0.01 to 0.02). The test reports all of these training runs, except one on the wine data. The
+//! loss of this run could still fall by 0.05 nats per row. After training runs with 10,000 steps or more, the
+//! loss rose by 0.005 to 0.08 nats per row in the continuation.
 
 use super::surface::Surface;
 use bnnc_core::context::Stop;
@@ -20,7 +20,7 @@ use bnnc_core::rows;
 use std::f64::consts::PI;
 use std::ops::Range;
 
-/// The maximum number of floating-point operations of all steps together. The steps then take at
+/// The maximum number of floating-point operations that all steps together may use. The steps then take at
 /// most about a tenth of a second.
 pub const OPERATIONS: u64 = 500_000_000;
 
@@ -30,11 +30,11 @@ pub const MOST: usize = 700;
 /// The minimum number of steps. With fewer steps, the continuation is skipped.
 pub const FEWEST: usize = 200;
 
-/// The steps are assumed to recover this fraction of the remaining gain. On the four networks after
-/// 3000 steps, the steps recovered a tenth to a third.
+/// The continuation is assumed to achieve this fraction of the decrease that is still possible. After 3000 training steps
+/// on the four networks, it achieved a tenth to a third.
 pub const RECOVERED: f64 = 0.2;
 
-/// The learning rate of the first step. It suits parameters whose size is about one.
+/// The learning rate of the first step. This rate suits parameters whose values are of the order of one.
 const RATE: f64 = 0.01;
 
 /// The decay rates of the mean gradient and of the mean squared gradient (Kingma and Ba 2015). The
@@ -45,8 +45,8 @@ const DECAYS: [f64; 2] = [0.9, 0.99];
 /// A small number that prevents a division by zero.
 const LEAST: f64 = 1e-8;
 
-/// Returns the parameters after one step for each index in `noise`. The index selects the random
-/// numbers of the step. Each step uses `batch` rows.
+/// Takes one step for each index in `noise`, and returns the parameters after all steps. The index
+/// selects the random numbers of the step. Each step uses `batch` rows.
 ///
 /// # Errors
 /// Fails if the training fails.

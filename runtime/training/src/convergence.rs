@@ -1,16 +1,17 @@
-//! A test of whether a training run has converged. The test compares the slope of the loss at the
-//! end of the training with the noise of the loss.
+//! A test of whether a training run has converged. At the end of the training, the test compares
+//! the slope of the loss with the noise of the loss.
 //!
-//! Time is the sum of the learning rates of the steps, because a step with a tenth of the rate
-//! moves the parameters a tenth as far. Over the last fifth of the time, a line is fitted to the
+//! Time is measured as the sum of the learning rates of the steps, because a step with a tenth of the
+//! rate moves the parameters a tenth as far. Over the last fifth of the time, a line is fitted to the
 //! medians of blocks of losses. The slope of this line predicts how far the loss would fall in
 //! another training run of the same length. A decreasing rate also lowers the loss, because the
-//! iterates then scatter less. A part of the loss is due to scatter. This part is roughly
-//! proportional to the square of the rate and to the number of weights. If the rate decreases, the
-//! rate and its square are further regressors of the fit. Only the slope of the line then counts.
+//! iterates then scatter less. The part of the loss that scatter causes is roughly proportional to
+//! the square of the rate and to the number of weights. If the rate decreases, the
+//! rate and its square are further regressors of the fit. Only the part of the slope that these
+//! regressors do not explain then counts.
 //!
-//! The constants were chosen on the examples and on 840 training runs whose best possible loss is
-//! known. The constants are based on training runs of seven models (linear, logistic, Poisson,
+//! The constants were chosen with the examples and with 840 training runs whose best possible loss
+//! is known. These are training runs of seven models (linear, logistic, Poisson,
 //! hierarchical, three networks) by `map` and `vi`, with 200 to 40,000 steps, three rates, and
 //! constant and cosine schedules. The test does not detect plateaus. It also does not detect
 //! training runs that are slightly too short if the rate decreases.
@@ -19,25 +20,25 @@ use super::descent::dot;
 use super::history::History;
 use bnnc_abi::manifest::RatePlan;
 
-/// A training run counts as not converged if the loss could still fall by more than the largest of
-/// three limits. The limits are one nat in total, `PER_ROW` nats per row, and `PER_WEIGHT` nats per
-/// weight. `laplace` accepts the same fall per weight at a maximum. The limit per weight is needed
-/// because a network fits its training rows better the longer it is trained. The limit per weight
+/// A training run counts as not converged if the loss could still fall by more than the largest of three
+/// limits. The limits are one nat in total, `PER_ROW` nats per row, and `PER_WEIGHT` nats per weight. `laplace`
+/// uses the same limit per weight to decide whether a point is a maximum. The limit per weight is needed
+/// because the longer a network is trained, the better it fits its training rows. The limit per weight
 /// is at most `MOST_PER_ROW` nats per row.
 const PER_ROW: f64 = 0.02;
 const PER_WEIGHT: f64 = 0.1;
 const MOST_PER_ROW: f64 = 0.25;
 
-/// If the rate is constant for at least this fraction of the time before it decreases, the losses
-/// at the constant rate are tested too. The training then counts as unfinished only if these losses
-/// also show a fall.
+/// If the rate is constant at first, and decreases only after at least this fraction of the time, the
+/// losses at the constant rate are tested too. The training then counts as unfinished only if these losses
+/// are falling too.
 const CONSTANT: f64 = 0.4;
 
-/// Under a decreasing rate, the slope has two parts. Only the part that the rate does not explain
-/// counts, with two exceptions. First, the whole slope counts if two conditions hold: it predicts
-/// more than `CLEAR` times the smallest relevant fall, and the line leaves less than `BETTER` times
-/// the squared residuals that the rate and its square leave. Second, the whole slope counts if the
-/// predicted fall per weight is above `STEEP`, because scatter cannot explain such a fall.
+/// Under a decreasing rate, the slope has two parts. Usually, only the part that the rate does not
+/// explain counts. The whole slope counts in two cases. In the first case, the slope predicts a
+/// fall of more than `CLEAR` times the smallest relevant fall, and the squared residuals of the
+/// line are less than `BETTER` times those of a fit to the rate and its square. In the second case,
+/// the predicted fall per weight is above `STEEP`: scatter cannot explain such a fall.
 const CLEAR: f64 = 5.0;
 const BETTER: f64 = 0.5;
 const STEEP: f64 = 5.0;
@@ -47,8 +48,8 @@ const ERRORS: f64 = 3.0;
 /// Under a decreasing rate, a slope counts if it exceeds its standard error by this factor.
 const MORE_ERRORS: f64 = 4.0;
 
-/// If the standard error of the predicted fall is larger than this number of nats per row, the loss
-/// is too noisy for the test.
+/// The loss is too noisy for the test if the standard error of the predicted fall is larger than
+/// this number of nats per row.
 const NOISY: f64 = 0.5;
 
 /// A line is fitted to this number of blocks of losses, if there are enough losses.
@@ -56,7 +57,7 @@ const BLOCKS: usize = 20;
 /// The minimum number of blocks of losses. With fewer blocks, no line is fitted.
 const FEWEST: usize = 5;
 
-/// The line is fitted to the losses of the last part of the training. This part has this fraction
+/// The line is fitted to the losses of the last part of the training. This part takes this fraction
 /// of the time.
 const LAST: f64 = 0.2;
 /// If a training run has fewer than [`FEW`] losses, the line is fitted to this fraction of the
@@ -70,7 +71,7 @@ const FEW: usize = 150;
 pub enum Unfinished {
     /// The expected fall of the loss in another training run of the same length, in nats.
     Falling(f64),
-    /// A fall by this number of nats would be hidden by the noise of the loss.
+    /// The noise of the loss is so large that it would hide a fall by this number of nats.
     Noisy(f64),
 }
 
@@ -79,8 +80,8 @@ pub enum Unfinished {
 pub struct TrainingSize {
     /// The number of weights of the model.
     pub weights: usize,
-    /// The number of parameters that the optimiser moves: two per weight for a mean-field
-    /// posterior, and many more for a joint family.
+    /// The number of parameters that the optimiser changes: two per weight for a mean-field
+    /// posterior, and many more for a family that models all weights jointly.
     pub moved: usize,
     /// The number of training rows.
     pub rows: usize,
@@ -103,25 +104,25 @@ struct Block {
     rate: f64,
 }
 
-/// Returns the evidence that a complete training run has not converged, or `None` if the losses do not show
-/// it.
+/// Returns the reason why a complete training run does not count as converged, or `None` if its losses do
+/// not show such a reason.
 pub fn unfinished(history: &History, rates: RatePlan<'_>, size: TrainingSize) -> Option<Unfinished> {
     let rows = size.rows;
     let least = material(size.weights, rows);
-    // Every trained parameter scatters. A weight that has a mean and a standard deviation counts
-    // once.
+    // Every trained parameter scatters. A weight counts only once, even if it has a mean and a
+    // standard deviation.
     let steep = STEEP * size.weights.max(size.moved / 2).max(1) as f64;
     let found = judge(&blocks(history.means(), rates, 1.0)?, (least, steep), rows)?;
     match constant(history.means().len(), rates) {
         // While the rate was constant, the scatter of the iterates was constant too. Scatter therefore does not explain a fall of these losses.
-        // They must also fall.
+        // The training counts as unfinished only if these losses fall too.
         Some(end) => judge(&blocks(history.means(), rates, end)?, (least, steep), rows).and(Some(found)),
         None => Some(found),
     }
 }
 
-/// Returns the time when the rate begins to decrease, or `None` if the rate was constant for less than the time [`CONSTANT`]
-/// before.
+/// Returns the time when the rate begins to decrease. Returns `None` if the rate was constant for less than the time
+/// [`CONSTANT`] before the decrease.
 fn constant(count: usize, rates: RatePlan<'_>) -> Option<f64> {
     let rate = |at: usize| rates.factor((at as f64 + 0.5) / count as f64);
     let all: f64 = (0..count).map(rate).sum();
@@ -155,8 +156,8 @@ fn judge(blocks: &[Block], (least, steep): (f64, f64), rows: usize) -> Option<Un
     if fall > CLEAR * least && fall > MORE_ERRORS * error && line.residual < BETTER * beside.without {
         return falling;
     }
-    // The slope has a part that the rate does not explain. If this part is more than twice the
-    // whole slope, the scatter is not proportional to the square of the rate. The slope then does
+    // The slope has a part that the rate does not explain. If this part is larger than twice the whole slope,
+    // scatter is not proportional to the square of the rate in this training run. The slope then does
     // not count.
     let (own, error) = (-beside.slope, beside.error);
     let counts = own > least && own > MORE_ERRORS * error && own < 2.0 * fall;
@@ -284,8 +285,8 @@ mod tests {
         }
     }
 
-    /// Returns the losses of a training run of 1000 epochs. A loss is a function of the completed
-    /// fraction of the training, plus normal noise.
+    /// Returns the losses of a training run of 1000 epochs. Each loss is the sum of normal noise
+    /// and a function of the completed fraction of the training.
     fn history(noise: f64, loss: impl Fn(f64) -> f64) -> History {
         let mut history = History::new(1, 1000);
         for epoch in 0..1000 {

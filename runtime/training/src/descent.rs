@@ -1,10 +1,10 @@
-//! Descents by L-BFGS (Liu and Nocedal 1989). A short descent tests whether a point is a minimum.
+//! Minimises functions by L-BFGS (Liu and Nocedal 1989). A short descent is used to test whether a point is a minimum.
 //!
-//! A step goes along the negative gradient, scaled by the curvature along the previous steps. If
-//! necessary, the step is shortened until the value falls in proportion to its length (Armijo
-//! 1966). L-BFGS stores pairs of a step and the gradient change along it; a pair without positive
-//! curvature is left out. A step moves an argument by at most `LONGEST`, so that the descent stays
-//! in the basin where it began.
+//! The direction of a step is the negative gradient, scaled by the curvature along the previous steps. If
+//! necessary, the step is shortened until the decrease of the value is large enough for the length of the step
+//! (Armijo 1966). L-BFGS stores pairs: a step, and the change of the gradient along this step. A pair without
+//! positive curvature is left out. A step changes each argument by at most `LONGEST`, so that the descent
+//! stays in the basin where it began.
 
 use bnnc_core::context::Stop;
 
@@ -12,30 +12,30 @@ use bnnc_core::context::Stop;
 /// these pairs.
 const PAIRS: usize = 20;
 
-/// The length of the first step. The direction of this step is the gradient. The length of a step
-/// is the largest change of an argument. As long as no pair with positive curvature is stored, the
+/// The length of the first step. This step goes along the negative gradient. The length of a step is
+/// the largest change among the arguments. As long as no pair with positive curvature is stored, the
 /// length doubles with each step.
 const FIRST: f64 = 1e-3;
 /// The maximum length of a step.
 const LONGEST: f64 = 1.0;
 
-/// A step is accepted only if the value decreases enough: by at least this fraction of the decrease
-/// that the slope predicts.
+/// A step is accepted only if the value decreases by at least this fraction of the decrease that
+/// the slope predicts.
 const ARMIJO: f64 = 1e-4;
 /// A step that is not accepted is shortened by this factor.
 const SHORTER: f64 = 0.3;
 
 /// A descent counts as settled if the value has decreased by less than the tolerance over this
 /// number of steps. The slope must also predict a decrease below the tolerance, even for a step of
-/// the largest length. The reason is that steps are short in a narrow valley, even where the
-/// gradient is large.
+/// the largest length. The second condition is needed because steps are short in a narrow valley,
+/// even where the gradient is large.
 const SETTLED: usize = 10;
 
-/// A pair is left out if the cosine of the angle between its step and its gradient change is below
-/// this value.
+/// A pair is left out if the angle between the step and the change of the gradient has a cosine
+/// below this value.
 const CURVED: f64 = 1e-10;
 
-/// Returns the number of reals that a descent with this number of arguments allocates.
+/// Returns the number of reals that a descent allocates if it has this number of arguments.
 pub const fn numbers(arguments: usize) -> usize {
     (2 * PAIRS + 8) * arguments
 }
@@ -77,7 +77,7 @@ pub fn descend(
     let mut pairs = Pairs::new(start.len());
     let mut step = vec![0.0; start.len()];
     let (mut left, mut bare) = (evaluations.saturating_sub(1), FIRST);
-    // A ring buffer of function values: the values before each of the last `SETTLED` steps.
+    // A ring buffer that contains the value of the function before each of the last `SETTLED` steps.
     let (mut values, mut steps) = ([f64::INFINITY; SETTLED], 0);
     let mut is_settled = largest(&at.gradient) == 0.0;
     while left > 0 && !is_settled {
@@ -93,8 +93,8 @@ pub fn descend(
             steps += 1;
             is_settled = is_flat && before - at.value < tolerance;
         } else if pairs.count > 0 {
-            // The stored curvature belongs to earlier points and may be wrong here. The pairs are
-            // dropped, and one step along the gradient is tried.
+            // The stored curvature comes from earlier points, and may be wrong here. All pairs are
+            // deleted, and one step along the gradient is tried.
             (pairs.count, bare) = (0, FIRST);
         } else {
             // Rounding errors prevent any further decrease. The last point counts as a minimum if
@@ -137,7 +137,7 @@ impl At {
 }
 
 /// Shortens a step until the value at its end is low enough. Returns false if the step becomes too
-/// short first, or if all evaluations are used first.
+/// short before this happens, or if all evaluations have been used.
 fn search(
     function: &mut ObjectiveFn<'_>,
     (at, next): (&At, &mut At),
@@ -230,7 +230,7 @@ impl Pairs {
             self.next = (at + 1) % PAIRS;
             self.count = (self.count + 1).min(PAIRS);
         } else if self.count == PAIRS {
-            // The new pair overwrote the oldest pair. It is dropped. One pair fewer is left.
+            // The new pair has overwritten the oldest pair, but is not kept. Therefore, one pair fewer is left.
             self.count -= 1;
         }
     }
@@ -288,8 +288,8 @@ mod tests {
 
     #[test]
     fn a_value_without_a_minimum_falls_until_the_end() {
-        // The joint density of a log scale u and three normal values with the scale e^u has its
-        // maximum at infinity, for u -> -inf.
+        // Three normal values have the scale e^u. The joint density of u and these values grows
+        // without bound for u -> -inf.
         let found = end(&[-3.0, 0.01, -0.02, 0.03], (200, 1e-3), |p| {
             let precision = (-2.0 * p[0]).exp();
             let squares: f64 = p[1..].iter().map(|x| x * x * precision).sum();

@@ -1,8 +1,8 @@
 //! Finds parameters whose maximum is at an end of their range.
 //!
-//! Such a maximum does not exist on the unconstrained scale: the loss is flat towards the end of
-//! the range, and increases in the other direction. A maximum inside the range is different, even
-//! close to an end: the loss increases in both directions.
+//! On the unconstrained scale, such a maximum does not exist: the loss is flat towards the end of
+//! the range, and increases in the other direction. If the maximum is inside the range, even close
+//! to an end, the loss increases in both directions.
 
 use super::Task;
 use super::maximum::declared;
@@ -14,18 +14,18 @@ use bnnc_base::support::Support;
 use bnnc_core::states::{StateValues, site_of};
 use serde::{Deserialize, Serialize};
 
-/// The length of one step on the unconstrained scale. Such a step multiplies a positive parameter
-/// by `exp(4)`, about 55, or divides it by this number.
+/// The length of one step on the unconstrained scale. Such a step multiplies or divides a positive
+/// parameter by `exp(4)`, which is about 55.
 const STEP: f64 = 4.0;
-/// The maximum number of steps away from an end. All steps together cover distances from 10^-8 of
-/// the interval to the whole interval.
+/// The maximum number of steps away from an end. Together, the steps cover all distances between
+/// 10^-8 of the length of the interval and its whole length.
 const STEPS_AWAY: usize = 5;
 /// Two losses count as equal if they differ by less than this number of nats.
 const FLAT: f64 = 0.05;
-/// The smallest increase of the loss that is relevant, in nats. If the loss increases by 1, a value
-/// becomes less probable by a factor of `e`.
+/// The smallest increase of the loss that is relevant, in nats. If the loss of a value is higher by
+/// 1, the value is less probable by a factor of `e`.
 const RISE: f64 = 1.0;
-/// A value counts as near an end of a bounded interval if its distance from the end is below this
+/// In a bounded interval, a value counts as near an end if its distance from the end is below this
 /// fraction of the interval's length.
 const NEAR: f64 = 0.05;
 /// The number of losses that the test computes for each element.
@@ -34,7 +34,7 @@ const LOSSES: usize = 1 + STEPS_AWAY;
 /// A parameter whose maximum is at an end of its range.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AtEnd {
-    /// The name of the parameter or of its element, such as `slope` or `slope[age]`.
+    /// The name of the parameter, such as `slope`, or of one of its elements, such as `slope[age]`.
     pub name: String,
     /// The value at the end of the range.
     pub end: f64,
@@ -81,7 +81,7 @@ pub fn at_ends(
         let mut rises = false;
         for steps in 1..=STEPS_AWAY {
             // If the model cannot be computed at this value, the loss is not finite. A loss of NaN
-            // does not count as a rise.
+            // does not count as an increase.
             rises = rises || moved(candidate.place, -candidate.closer * steps as f64)? > RISE;
         }
         if rises {
@@ -148,7 +148,7 @@ fn candidates(
     Ok(found)
 }
 
-/// Returns the site of a state, and the interval of its elements. Returns `None` if the interval
+/// Returns the site of a state, and the interval in which the elements of the site lie. Returns `None` if the interval
 /// does not have an end.
 fn interval<'a>(infer: &InferenceBlock, state: &'a str) -> Option<(&'a str, (f64, f64))> {
     let site = site_of(state);

@@ -1,14 +1,14 @@
-//! Estimates how much the loss of a training could still decrease. This module is for losses with
-//! noise, as in variational inference and with random masks (dropout).
+//! Estimates how much the loss of a training run could still decrease. This module is for losses
+//! with noise, which occur in variational inference and with random masks (dropout).
 //!
 //! The loss is a mean over noise. The mean over a few fixed draws of the noise is a smooth function
-//! of the parameters. A descent on this function in double precision continues from the end of the
-//! training (common random numbers; the sample average approximation of Kleywegt, Shapiro and
-//! Homem-de-Mello 2002). The decrease of this function alone is not conclusive, because the
+//! of the parameters. A descent on this function, in double precision, starts at the end of the training.
+//! This is the method of common random numbers, or the sample average approximation of Kleywegt, Shapiro
+//! and Homem-de-Mello (2002). The decrease of this function alone is not conclusive, because the
 //! function's minimum depends on the draws. Instead, a lower and an upper bound of the remaining
-//! gain are computed (Mak, Morton and Wood 1999). The lower bound uses draws that the descent did
-//! not use. It is the decrease of the mean over these draws, minus the error of this mean. If the
-//! descent has settled, the upper bound is the decrease of the mean over the descent's own draws.
+//! gain are computed (Mak, Morton and Wood 1999). The lower bound is computed from draws that the descent
+//! did not use. It is the decrease of the mean over these draws, minus the error of this estimate. If the
+//! descent has settled, the upper bound is the decrease of the mean over the draws that the descent used.
 //! This decrease is an upper bound because, on average, the minimum of such a mean is below the
 //! loss of the best parameters.
 //!
@@ -20,8 +20,8 @@
 //!
 //! The test was measured on 400 training runs. Five models (linear, logistic, Poisson, hierarchical, a network of 402
 //! weights) were trained by `vi` and by `dropout`, with ten seeds each. The test reported all 300 training runs of 100 to
-//! 400 steps. The test did not report any of the 100 training runs with the default length or with the settings of the
-//! yacht example.
+//! 400 steps. The other 100 training runs had the default length or the settings of the yacht example. The test did not
+//! report any of them.
 
 use super::continuation;
 use super::descent::{descend, numbers as descending};
@@ -36,8 +36,8 @@ use bnnc_core::context::Stop;
 use bnnc_core::feed::examples;
 use std::ops::Range;
 
-/// A descent minimises the mean over some draws of the noise: at most this number, and at least
-/// `FEWEST_DRAWS`.
+/// A descent minimises the mean loss over some draws of the noise. The number of these draws is at
+/// most this number, and at least `FEWEST_DRAWS`.
 const DRAWS: usize = 32;
 const FEWEST_DRAWS: usize = 4;
 
@@ -48,18 +48,18 @@ const MOST: usize = 300;
 const WANTED: usize = 30;
 const FEWEST: usize = 16;
 
-/// Shorter descents than the longest one are tried. A shorter descent computes fewer losses. Their
-/// number is the number for the longest descent, divided by one of these factors.
+/// Shorter descents are tried too. The number of losses of a shorter descent is the number of
+/// losses of the longest descent, divided by one of these factors.
 const EARLIER: [usize; 3] = [8, 4, 2];
 
-/// The ends of the descents are compared with their start on further draws: at most this number,
-/// and at least `FEWEST_HELD`. With this number of draws, a scale that is 30 % too small gives a gain
-/// with a standard error of 0.012 nats.
+/// The ends of the descents are compared with their start on other draws of the noise. The number of
+/// these draws is at most this number, and at least `FEWEST_HELD`. With this number of draws, the
+/// gain from correcting a scale that is 30 % too small has a standard error of 0.012 nats.
 const HELD: usize = 1024;
 const FEWEST_HELD: usize = 8;
 
-/// The budget of floating-point operations for all descents. The descents then take about a fifth
-/// of a second.
+/// The number of floating-point operations that all descents together may use. They then take about
+/// a fifth of a second.
 const OPERATIONS: u64 = 1_000_000_000;
 
 /// A difference is significant if it exceeds its standard error by this factor.
@@ -77,8 +77,8 @@ struct Budget {
 }
 
 impl Budget {
-    /// Divides a budget of `runs` losses, each of `samples` draws. Returns `None` if the budget is
-    /// too small.
+    /// Divides a budget of `runs` losses between descents and comparisons. Each loss takes
+    /// `samples` draws. Returns `None` if the budget is too small.
     fn of(runs: usize, samples: usize) -> Option<Budget> {
         let held = (runs / 16).min(HELD);
         // The shorter descents together need seven eighths of the losses of the longest descent.
@@ -98,8 +98,8 @@ pub fn numbers(infer: &InferenceBlock, rows: usize) -> usize {
     descending(moved) + (EARLIER.len() + 2) * moved + rows.div_ceil(2)
 }
 
-/// Tests by descents how far the loss can fall below the loss of a finished training run. The loss
-/// must have noise. Returns `None` if the budget is too small.
+/// Runs descents to test how far the loss can fall below the loss of a finished training run. The
+/// loss must have noise. Returns `None` if the budget is too small.
 ///
 /// # Errors
 /// Fails if the training fails.
@@ -165,13 +165,13 @@ pub fn descent(
     }))
 }
 
-/// The decrease of a loss from the start of a descent to its end.
+/// The decrease of the loss during a descent.
 #[derive(Clone, Copy, Debug, Default)]
 struct Gain {
     mean: f64,
     error: f64,
-    /// The lower confidence limit of the mean gain. It is the larger of two limits: one with a cap
-    /// on large gains, and one without.
+    /// The lower confidence limit of the mean gain. It is the larger of two limits: one is computed
+    /// with a cap on large gains, and the other without a cap.
     least: f64,
 }
 
@@ -187,7 +187,7 @@ impl Gain {
         let LossEstimate { loss: mean, error } = LossEstimate::of(&gains);
         gains.sort_by(f64::total_cmp);
         // Large gains are capped. The mean of the capped gains is at most the mean of the gains. If
-        // a few gains are huge, its standard error is much smaller.
+        // a few gains are huge, the standard error of the mean is much smaller with the cap.
         let largest = gains.get(gains.len() * 3 / 4).copied().unwrap_or_default();
         gains.iter_mut().for_each(|gain| *gain = gain.min(largest));
         let cut = LossEstimate::of(&gains);
@@ -196,7 +196,7 @@ impl Gain {
     }
 }
 
-/// Returns the losses at a point, one for each index of the noise in `noise`.
+/// Returns the losses at a point: one loss for each index in `noise`, which selects the noise.
 fn losses(surface: &mut Surface, point: &[f64], noise: Range<usize>) -> Result<Vec<f64>, Stop> {
     let mut slope = vec![0.0; point.len()];
     let losses = noise.map(|number| Ok(surface.add(point, number, &mut slope)?));

@@ -2,11 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The maximum number of losses that are kept. More are not needed, because a figure in a report is
-/// only about 600 points wide.
+/// The maximum number of losses that are kept. More losses are not needed, because a figure in a
+/// report is only about 600 points wide.
 const MOST: usize = 2048;
 
-/// The mean losses of consecutive parts of a training run. All of these parts have the same length.
+/// The mean losses in consecutive parts of a training run. All of these parts have the same length.
 ///
 /// At first, each part is one epoch or a fraction of an epoch. When `MOST` parts are stored and
 /// another follows, neighbouring parts are merged in pairs. The memory therefore does not depend on
@@ -14,7 +14,7 @@ const MOST: usize = 2048;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct History {
     means: Vec<f64>,
-    /// The number of losses that are added per epoch.
+    /// The number of losses that a training run adds per epoch.
     pieces: usize,
     /// The number of added losses in each stored mean.
     width: usize,
@@ -106,8 +106,8 @@ pub struct ValidationCurve {
     history: History,
 }
 
-/// The number of losses of a curve for a long training. If the training has fewer epochs, the curve
-/// has one loss per epoch.
+/// The number of losses in the curve of a long training run. If a training run has fewer epochs,
+/// its curve has one loss per epoch.
 const POINTS: usize = 100;
 
 impl ValidationCurve {
@@ -121,12 +121,12 @@ impl ValidationCurve {
         }
     }
 
-    /// Returns whether a loss belongs to the curve after this epoch. Epochs are counted from 1.
+    /// Returns whether a loss is due after this epoch. Epochs are counted from 1.
     pub fn is_due(&self, epoch: usize) -> bool {
         epoch.is_multiple_of(self.every)
     }
 
-    /// Adds the loss after the next epoch that is due.
+    /// Adds the next loss that is due.
     pub fn push(&mut self, loss: f64) {
         self.history.push(loss);
     }
@@ -135,8 +135,8 @@ impl ValidationCurve {
     pub fn points(&self) -> Vec<(f64, f64)> {
         let each = self.history.epochs_each();
         let means = self.history.means().iter().enumerate();
-        // A single loss belongs to the end of its epoch. A mean of several losses is assigned to
-        // the mean of the ends of their epochs.
+        // A single loss is assigned to the end of its epoch. A mean of several losses is assigned
+        // to the mean of the times at which their epochs ended.
         let epoch = |at: usize| (at as f64 * each + 0.5 * (each + 1.0)) * self.every as f64;
         means.map(|(at, loss)| (epoch(at), *loss)).collect()
     }

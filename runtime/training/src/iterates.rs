@@ -24,8 +24,8 @@ use taken::{Iterated, Taken};
 /// The result of collecting iterates. Predictions and later inference blocks use it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Collected {
-    /// The last training. For an ensemble, the values are averages over the training runs of its
-    /// members.
+    /// The result of the last training run. For an ensemble, the values are averages over the
+    /// training runs of the members.
     pub fitted: TrainingResult,
     /// The states that predictions use. A state that the training changes has the shape `[draws,
     /// ..]`. A state that the training does not change has a single value.
@@ -45,16 +45,17 @@ pub struct Collected {
     /// The number of iterates, and the number of deviations in the covariance. Both numbers are
     /// zero for an ensemble.
     pub iterates: (usize, usize),
-    /// The estimated ratio of two variances: of the Gaussian over iterates, and of the posterior.
-    /// `None` if it was not estimated.
+    /// The estimated variance of the Gaussian over iterates, divided by the posterior variance.
+    /// `None` if this ratio was not estimated.
     #[serde(default)]
     pub breadth: Option<f64>,
     /// The parameter whose Gaussian is narrowest relative to the posterior. The number is an upper
-    /// bound on the ratio of its variance to the posterior variance.
+    /// bound on a ratio: the variance of this Gaussian divided by the posterior variance.
     #[serde(default)]
     pub narrowest: Option<(String, f64)>,
-    /// The largest variance ratio. The numerator is the variance of an ensemble's members, and the
-    /// denominator is the posterior variance. `None` if the members do not agree in all parameters.
+    /// The largest ratio of variances over all parameters. The numerator is the variance between
+    /// the members of an ensemble, and the denominator is the posterior variance. `None` if the
+    /// members do not agree in all parameters.
     #[serde(default)]
     pub agreement: Option<f64>,
 }
@@ -174,7 +175,7 @@ pub fn iterated(task: &Task<'_>, swag: &Swag, starts: &Starts<'_>) -> Result<Col
     if let Some(program) = &swag.means {
         let mut pass = MeansPass::new(task, swag, program)?;
         pass.replace(&mut mean, 1)?;
-        // Iterates have the running means that the training stored with them.
+        // The running means of an iterate are those that the training stored with it.
         if swag.gaussian.covariance != Covariance::Snapshots {
             pass.replace(&mut values, draws)?;
         }
@@ -205,7 +206,7 @@ pub fn iterated(task: &Task<'_>, swag: &Swag, starts: &Starts<'_>) -> Result<Col
     })
 }
 
-/// Collects the iterates of a training run while it runs.
+/// Collects the iterates during a training run.
 struct Collector<'a> {
     swag: &'a Swag,
     /// The number of epochs of the training.
@@ -246,7 +247,7 @@ impl Watch for Collector<'_> {
 }
 
 /// Returns the posterior from the iterates of an earlier inference block, without a new training
-/// run. States that the training does not change have the values of the earlier block.
+/// run. States that the training does not change keep their values from the earlier block.
 ///
 /// # Errors
 /// Fails if the two inference blocks have different states. This would be a bug.
@@ -310,7 +311,7 @@ pub fn draws_of(infer: &InferenceBlock, swag: &Swag, iterates: usize) -> usize {
     }
 }
 
-/// Replaces the value of each trained state by its part of a position. A position is a vector of
+/// Replaces the value of each trained state by the part of a position that belongs to this state. A position is a vector of
 /// all trained elements.
 fn put(moved: &[(&str, usize)], position: &[f64], values: &mut StateValues) {
     let mut at = 0;

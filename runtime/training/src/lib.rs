@@ -3,9 +3,9 @@
 //!
 //! `trainer` runs one training run. The run can be interrupted after every step and resumed with
 //! bit-identical results. `windows` keeps the best parameters, and `history` keeps the losses.
-//! `convergence` tests on the losses whether the training has converged. `maximum` searches for a
-//! lower loss with a `descent` on the loss `surface`. `gap` does the same for losses with noise,
-//! and also uses a `continuation`. `restarts` compares several training runs.
+//! `convergence` uses the losses to test whether the training has converged. `maximum` searches for a
+//! lower loss with a `descent` on the loss `surface`. `gap` does the same for losses with noise. For
+//! this purpose, it also uses a `continuation`. `restarts` compares several training runs.
 
 pub mod augment;
 pub mod continuation;
@@ -49,8 +49,8 @@ pub struct TrainingResult {
     /// The parameters, by the name of their state.
     pub values: Arc<StateValues>,
     /// The loss: the negative evidence lower bound of all training rows. The loss is the mean over
-    /// the steps of the last epoch. If the parameters of the best window are kept, it is the mean
-    /// over this window.
+    /// the steps of the last epoch. If the parameters of the best window are kept, the loss is the
+    /// mean over this window.
     pub loss: f64,
     /// The losses during the training.
     pub history: History,
@@ -68,22 +68,22 @@ pub struct TrainingResult {
     pub steps: u64,
     /// True if the user stopped the training before its end.
     pub interrupted: bool,
-    /// If the loss rose so much that earlier parameters were kept, the rise of the loss.
+    /// The increase of the loss, if it was so large that earlier parameters were kept. Otherwise `None`.
     pub worsened: Option<Worsened>,
-    /// All restarts, including this training run. This run is the best. Empty if only one training
-    /// run was run.
+    /// All restarts, including this training run, which is the best of them. Empty if there was
+    /// only one training run.
     pub restarts: Vec<Restart>,
-    /// The result of a descent from the parameters of the best restart, or `None` without such a
-    /// descent. The module `restarts` fills it in.
+    /// The result of a descent that starts at the parameters of the best restart, or `None` if
+    /// there is no such descent. The module `restarts` fills it in.
     pub descent: Option<Descent>,
 }
 
-/// A training run that has not started yet: its data, and the place where its state is kept.
+/// The inputs of a training run: its data, its seed, and the name under which its state is stored.
 #[derive(Clone, Copy)]
 pub struct Task<'a> {
     /// The inference block.
     pub infer: &'a InferenceBlock,
-    /// The data. Only their training rows are used.
+    /// The data set. Only its training rows are used.
     pub dataset: &'a Dataset,
     /// The index of the split.
     pub split: usize,

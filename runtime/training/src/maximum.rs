@@ -2,17 +2,18 @@
 //!
 //! A descent in double precision over all rows continues from the end of the training. If the descent finds a lower loss nearby, the training was too
 //! short or ended on a plateau. This holds even if the losses of the training do not show a slope. If a maximum does not exist, the descent does not
-//! settle. It then drives a constrained parameter far towards an end of its range. For example, consider the joint density of a scale and the
-//! parameters that it scales. It grows without bound as the scale decreases to zero.
+//! settle. It then drives a constrained parameter far towards an end of its range. An example is the joint density of a scale and the parameters
+//! that it scales: this density grows without bound as the scale decreases to zero.
 //!
-//! The descent may take a twentieth of the work of the training, or `OPERATIONS` if that is more. If this budget is too small, only the slope of the
+//! The descent may use a twentieth of the operations of the training, or `OPERATIONS` operations
+//! if that is more. If this budget is too small, only the slope of the
 //! losses is tested.
 //!
-//! The test was measured on 540 training runs by `map` whose best possible loss is known. The measurements cover training runs of five models
-//! (linear, logistic, Poisson, hierarchical, a network of 82 weights). The training runs have 200 to 20,000 steps, three rates, three schedules,
-//! batches of 32 and full batches. Of these, 239 training runs were too short. The test misses 15 of them. Of these, 12 are training runs of the
-//! network that ended in other optima. A test of the slope alone misses 79 of them. Of the 540 training runs, 301 were long enough. The test wrongly
-//! reports 2 of the training runs that were long enough. A test of the slope alone reports 8 of them.
+//! The test was measured on 540 training runs by `map` whose best possible loss is known. Five models were trained (linear, logistic, Poisson,
+//! hierarchical, a network of 82 weights), with 200 to 20,000 steps, three learning rates, three schedules, batches of 32 rows and full batches. Of
+//! these training runs, 239 were too short. The test misses 15 of the 239 runs; in 12 of these 15 runs, the network ended in another optimum. A
+//! test of the slope alone misses 79 of the 239 runs. The other 301 training runs were long enough. The test wrongly reports 2 of the 301 runs, and
+//! a test of the slope alone wrongly reports 8.
 
 use super::descent::{self, End, descend};
 use super::ends::{AtEnd, at_ends};
@@ -33,20 +34,23 @@ use std::ops::Range;
 
 /// The maximum number of losses that a descent computes.
 const MOST: usize = 200;
-/// The minimum number of losses that a descent needs to give a result. The number is five times the number of steps that a descent can settle
-/// in.
+/// The minimum number of losses that a descent needs to give a result. This number is five times the smallest number of steps in which a
+/// descent can settle.
 const FEWEST: usize = 50;
 
 /// The number of floating-point operations that every descent may use. These operations take about a tenth of a second. With ten times this number,
-/// the descent would be too expensive: after a short training run of a network, it would take two thirds of the training time. Such a training run
-/// never reaches a maximum anyway.
+/// the descent would be too expensive: after a short training run of a network, it would take two thirds of the training time, although such a
+/// training run never reaches a maximum.
 const OPERATIONS: u64 = 100_000_000;
 
-/// The descent after a training run may do the work of the training divided by this number.
+/// The number of operations of the training, divided by this number, is the number of operations
+/// that the descent after the training may use.
 pub const TRAININGS: usize = 20;
 
-/// The loss may still decrease by the larger of two limits: `PER_ROW` nats per row, and `PER_WEIGHT` nats per weight. `laplace` uses the same limit
-/// per weight at a maximum. The limit per weight is at most `MOST_PER_ROW` nats per row, because networks continue to fit their training rows.
+/// The loss may still decrease by at most the larger of two limits: `PER_ROW` nats per row, and `PER_WEIGHT`
+/// nats per weight. `laplace` uses the same limit
+/// per weight to decide whether a point is a maximum. The limit per weight is at most `MOST_PER_ROW` nats per row, because networks continue to fit
+/// their training rows.
 const PER_WEIGHT: f64 = 0.1;
 
 /// The limit per weight for the evidence lower bound of a model with at least [`ROWS_PER_WEIGHT`] rows for each weight.
@@ -61,14 +65,14 @@ const NOTHING: f64 = 0.01;
 /// `exp(4)`, about 55.
 const FAR: f64 = 4.0;
 
-/// A parameter counts as the logarithm of a scale only if a curvature rises by more than this factor. If the logarithm of a scale moves by 1, the
-/// curvatures of all parameters with this scale are multiplied by `exp(2)` or `exp(-2)`. The factor is below `exp(2)` to leave a margin. Other
-/// parameters have a smaller effect. If a coefficient of a linear predictor moves by 1, the curvature along other parameters does not change. If the
-/// intercept of a log rate moves by 1, it is multiplied by `exp(1)`.
+/// A parameter counts as the logarithm of a scale only if a curvature rises by more than this factor. If the logarithm of a scale changes by 1, the
+/// curvatures along all parameters with this scale are multiplied by `exp(2)` or `exp(-2)`. The factor is below `exp(2)` to leave a margin. Other
+/// parameters have a smaller effect. If a coefficient of a linear predictor moves by 1, the curvature along other parameters does not change. If
+/// the intercept of a log rate moves by 1, this curvature is multiplied by `exp(1)`.
 const NARROWER: f64 = 6.0;
 
-/// A test moves one parameter and compares curvatures before and after. The curvatures are computed along the first element of at most this number of
-/// other parameters.
+/// A test compares curvatures before and after it moves one parameter. Curvatures are computed along the first element of each of the other
+/// parameters, for at most this number of parameters.
 const COMPARED: usize = 16;
 /// A curvature at a point is computed from the gradients at this distance on both sides of the point.
 const APART: f64 = 1e-4;
@@ -76,7 +80,7 @@ const APART: f64 = 1e-4;
 /// A parameter without a maximum. The descent after the training moves it far towards an end of its range, and does not settle.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Runaway {
-    /// The name of the parameter or of its element, such as `tau` or `lambda[age]`.
+    /// The name of the parameter, such as `tau`, or of one of its elements, such as `lambda[age]`.
     pub name: String,
     /// The value of the parameter at the end of the training.
     pub from: f64,
@@ -96,8 +100,8 @@ pub struct Descent {
     pub is_short: bool,
     /// True if the loss cannot decrease further at the end of the descent. If `is_short` is false too, the training ended at a minimum of the loss.
     pub is_settled: bool,
-    /// If the descent ended at a saddle, another descent starts from a nearby point. It ends below the saddle
-    /// by this number of nats.
+    /// If the descent ended at a saddle, another descent starts from a nearby point. The other descent ends
+    /// below the saddle by this number of nats.
     #[serde(default)]
     pub saddle: Option<f64>,
     /// The parameters that do not have a maximum.
@@ -107,7 +111,7 @@ pub struct Descent {
 }
 
 /// Descends from the parameters of a finished training run. Returns `None` if the weight of the KL divergence varies, the budget is too small, or
-/// the user or early stopping ended the training. After early stopping, a descent is still made if the training should have reached its optimum
+/// the user or early stopping ended the training. After early stopping, a descent is still made if the training was expected to reach its optimum
 /// (`is_cut_off`).
 ///
 /// # Errors
@@ -141,7 +145,7 @@ pub fn descent(task: &Task<'_>, fitted: &TrainingResult) -> Result<Option<Descen
     )?;
     let Some(end) = end else { return Ok(None) };
     let is_short = end.fall > least;
-    // In `vi`, a diverging argument is a parameter of the variational family. Its divergence does not show that a parameter of the model diverges.
+    // In `vi`, an argument is a parameter of the variational family. If it diverges, this does not show that a parameter of the model diverges.
     let may_run = is_short && !end.is_settled && !task.infer.maximises_bound();
     let runaways = match may_run {
         true => runaways(task, &mut surface, (&fitted.values, &start), &end)?,
@@ -185,8 +189,8 @@ pub(super) fn curvature(
     Ok(found)
 }
 
-/// Returns the descent that lowers the loss most. `found` contains the results of several training runs, each with at most one descent. A training
-/// run that the validation rows ended does not have a descent.
+/// Returns the descent that lowers the loss most. `found` contains the results of several training runs, each with at most one descent. If the
+/// validation rows ended a training run, it does not have a descent.
 pub fn worst(found: &[TrainingResult]) -> Option<Descent> {
     let all = found.iter().filter_map(|fitted| fitted.descent.as_ref());
     let worse = |worst: &&Descent, other: &&Descent| {
@@ -207,9 +211,10 @@ pub fn material(weights: usize, rows: usize) -> f64 {
         .max(PER_ROW * rows)
 }
 
-/// Returns the smallest relevant decrease of the negative evidence lower bound, in nats. The decrease is the KL divergence that a better approximate
-/// posterior avoids, so it does not depend on the number of rows. A scale that is 30 % too small adds 0.1 nats, and a scale that is 22 % too small
-/// adds `PER_SCALE`. Models with few parameters are judged by `PER_SCALE`, because the standard deviations of their parameters are results.
+/// Returns the smallest relevant decrease of the negative evidence lower bound, in nats. A decrease of this bound is a decrease of the KL divergence
+/// to the posterior. The limit therefore does not depend on the number of rows. A scale that is
+/// 30 % too small adds 0.1 nats, and a scale that is 22 % too small
+/// adds `PER_SCALE`. For models with few parameters, the limit is `PER_SCALE`, because users read the standard deviations of their parameters.
 pub fn material_bound(weights: usize, rows: usize) -> f64 {
     let per_weight = match ROWS_PER_WEIGHT.saturating_mul(weights) <= rows {
         true => PER_SCALE,
@@ -218,7 +223,7 @@ pub fn material_bound(weights: usize, rows: usize) -> f64 {
     (per_weight * weights as f64).min(MOST_PER_ROW * rows as f64)
 }
 
-/// Returns how often the budget allows the loss of all rows to be computed.
+/// Returns the number of times that the loss of all rows can be computed within the budget.
 pub(super) fn affordable(infer: &InferenceBlock, train: &Train, rows: usize) -> usize {
     let cheap = surface::affordable(infer, train, rows, OPERATIONS);
     cheap.max(train.options.epochs_of(rows) / TRAININGS).min(MOST)
@@ -260,7 +265,7 @@ fn runaways(
             continue;
         };
         let (from, to) = (before.read_real(site)?, after.read_real(site)?);
-        // A vector such as a simplex has fewer arguments than elements. Its elements therefore cannot be matched with
+        // A vector such as a simplex has fewer arguments than elements, so its elements do not correspond to
         // arguments.
         if from.len() != range.len() {
             continue;

@@ -6,9 +6,9 @@ use bnnc_abi::manifest::{InferenceBlock, Train};
 use bnnc_core::memory::{NUMBER, feed, machine, parameters, predicting, states, sum};
 
 /// Returns the number of bytes that a task needs. The result is the sum of two terms. The first
-/// term is the larger of two numbers: the memory of the training runs that run at the same time,
-/// and the memory of the descent after them. The second term is the memory of the results of
-/// training runs that have ended. The arguments mean the same as in [`one`].
+/// term is the larger of two amounts of memory: that of the training runs that run at the same
+/// time, and that of the descent after them. The second term is the memory that holds the results
+/// of the training runs that have ended. The arguments mean the same as in [`one`].
 pub fn training(
     (infer, train): (&InferenceBlock, &Train),
     schema: &Schema,
@@ -49,8 +49,8 @@ pub fn one(
     steps.max(descending(infer, train, rows))
 }
 
-/// Returns the number of bytes that the steps of one training run need: the machine, the rows and
-/// the results. If the iterates are collected (`is_observed`), the best parameters are not stored.
+/// Returns the number of bytes that the steps of one training run need. These bytes are for the machine, the
+/// rows and the results. If the iterates are collected (`is_observed`), the best parameters are not stored.
 fn steps((infer, train): (&InferenceBlock, &Train), schema: &Schema, rows: usize, is_observed: bool) -> u64 {
     let options = &train.options;
     let order = rows as u64 * 4;
@@ -65,8 +65,8 @@ fn steps((infer, train): (&InferenceBlock, &Train), schema: &Schema, rows: usize
         false => parameters(infer),
     };
     let watching = validating + kept + augment::bytes(infer, train, rows);
-    // The start is not in memory at the same time as the rows with the results. It is freed once it
-    // has been written to the machine, and the rows are allocated after that.
+    // The start is freed once it has been written to the machine. The rows and the results are
+    // allocated later, so they are not in memory at the same time as the start.
     let around = states(infer).max(feed(infer, &train.step, rows) + order + watching + parameters(infer));
     machine(&train.step, &train.sizes(rows)) + around
 }
@@ -79,7 +79,7 @@ pub fn validation_draws(infer: &InferenceBlock) -> usize {
     }
 }
 
-/// Returns the number of bytes of a descent and of its start parameters. Returns 0 if a descent does not follow the training.
+/// Returns the number of bytes of a descent and of its start parameters. Returns 0 if the training is not followed by a descent.
 fn descending(infer: &InferenceBlock, train: &Train, rows: usize) -> u64 {
     let Some(gradient) = &train.gradient else {
         return 0;

@@ -1,4 +1,4 @@
-//! Learning from rows that arrive one by one, with predictions in between. Bandits and active
+//! Learns from rows that arrive one by one, and makes predictions in between. Bandits and active
 //! learning use it.
 
 use crate::diagnostics::losses;
@@ -14,8 +14,9 @@ use bnnc_data::{Dataset, Preparation, Rows, Standardisation};
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// An inference block with a memory of rows. A step approximates the posterior given the rows in
-/// memory. For this, the likelihood of a batch is scaled up to the number of these rows. Rows are
+/// An inference block with a memory of rows. A training step improves an approximation of the
+/// posterior given the rows in memory. For this purpose, the likelihood of a batch
+/// is scaled up to the number of rows in memory. Rows are
 /// not standardised, so they must be on the model's scale.
 pub struct Online<'a> {
     infer: &'a InferenceBlock,
@@ -25,14 +26,14 @@ pub struct Online<'a> {
     predictor: Option<(Predictor, usize, usize)>,
     memory: Option<Feed>,
     capacity: usize,
-    /// The index of the oldest row if the memory is full. The next row replaces the oldest row.
+    /// If the memory is full, the index of the oldest row, which the next row replaces.
     oldest: usize,
     /// The key of the random choice of batches.
     key: u64,
     /// The indices of the rows in memory, in any order.
     order: Vec<u32>,
-    /// A dataset without columns. Steps need a dataset for columns that all examples share, so such
-    /// columns are not supported here.
+    /// A dataset without columns. A step reads the columns that all examples share from a dataset.
+    /// Such columns are therefore not supported here.
     nothing: Dataset,
 }
 
@@ -106,7 +107,7 @@ impl<'a> Online<'a> {
     }
 
     /// Trains on random batches from the memory. The learning rate is constant, because a schedule
-    /// needs a planned end. Returns the mean loss of the steps. Returns NaN without rows or steps.
+    /// needs a planned end. Returns the mean loss of the steps, or NaN if there are no rows or no steps.
     ///
     /// # Errors
     /// Fails only if the machine has a bug.
@@ -140,8 +141,8 @@ impl<'a> Online<'a> {
     }
 
     /// Computes the predictions for blocks of rows, in order. The rows need not have targets. Draws
-    /// with the same index have the same noise in all calls. A single draw with a new index is
-    /// therefore a Thompson sample.
+    /// with the same index have the same noise in all calls. To make a Thompson sample, compute a
+    /// single draw with a new index.
     ///
     /// # Errors
     /// Fails if some columns do not fit the program, or if there is too little memory.

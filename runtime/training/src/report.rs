@@ -1,5 +1,5 @@
-//! The warnings about a training run. Also writes the results of the training to the result object
-//! and to the printed table.
+//! Returns the warnings about a training run. Also writes the results of the training to the result
+//! object and to the printed table.
 
 use super::convergence::{TrainingSize, Unfinished, material, unfinished};
 use super::maximum::{Descent, Runaway};
@@ -19,15 +19,15 @@ use bnnc_core::number::{finite, number, table_line};
 use bnnc_data::{Dataset, Standardisation};
 use serde_json::{Value, json};
 
-/// If a training run has at least this number of rows per weight, its maximum does not overfit.
-/// Early stopping is then not needed.
+/// If a training run has at least this number of rows per weight, the parameters at its maximum do
+/// not overfit. Early stopping is then not needed.
 pub(super) const ROWS_PER_WEIGHT: usize = 10;
 
-/// Returns whether early stopping ended a training run that should have reached its optimum. Three
-/// kinds of training runs should reach it. For a variational posterior, the standard deviations
-/// otherwise stay close to their starts. A model with few parameters does not overfit at its
-/// maximum. If iterates are collected, they scatter around the optimum only after the training has
-/// reached it.
+/// Returns whether early stopping ended a training run that was expected to reach its optimum. This
+/// is expected in three cases. In the first case, the posterior is variational: its standard
+/// deviations would otherwise stay close to their starts. In the second case, the model has few
+/// parameters: it does not overfit at its maximum. In the third case, iterates are collected: they
+/// scatter around the optimum only after the training has reached it.
 pub(super) fn is_cut_off(infer: &InferenceBlock, fitted: &TrainingResult, rows: usize) -> bool {
     let is_stopped = fitted.epochs < fitted.planned && !fitted.interrupted;
     let is_small = ROWS_PER_WEIGHT.saturating_mul(weights(infer)) <= rows;
@@ -46,8 +46,8 @@ pub fn longer(options: &Training, is_cut_off: bool) -> String {
     }
 }
 
-/// A larger learning rate is recommended only if the rate is below this value. With a rate a few
-/// times larger than this, some training runs in the book diverge or scatter.
+/// A larger learning rate is recommended only if the rate is below this value. With a rate that is
+/// a few times larger than this value, some training runs in the book diverge or scatter.
 const LARGE: f64 = 1e-2;
 
 /// Returns the advice to use a larger learning rate, or `None` if the rate is not small.
@@ -61,8 +61,9 @@ fn faster(train: &Train) -> Option<String> {
     })
 }
 
-/// Returns the options of the data item that would standardise those parts of the data that are not standardised yet, such as
-/// `standardise = [inputs]`; `None` if all parts are standardised. Images are normalised by channel, because pixels at the edge hardly vary.
+/// Some parts of the data may not be standardised yet. Returns the options of the data item that would standardise
+/// them, such as `standardise = [inputs]`. Returns `None` if all parts are standardised. Images are normalised by
+/// channel, because pixels at the edge hardly vary.
 pub fn raw(infer: &InferenceBlock, dataset: &Dataset) -> Option<String> {
     let preparation = &dataset.preparation;
     let named = preparation.named.iter().flat_map(|(_, maps)| maps);
@@ -89,16 +90,16 @@ pub fn raw(infer: &InferenceBlock, dataset: &Dataset) -> Option<String> {
 /// The maximum number of points of a curve in the result object.
 const POINTS: usize = 200;
 
-/// A training run whose loss rises by more than this number of nats per row has diverged. Iterates that scatter around an optimum stay far below
-/// it.
+/// A training run whose loss rises by more than this number of nats per row has diverged. If iterates scatter around an optimum, the loss rises
+/// by much less.
 const RISE: f64 = 10.0;
 
-/// A training run whose last loss is above this number of nats per row has diverged, even if the first loss was
-/// just as high.
+/// If the last loss of a training run is above this number of nats per row, the training has diverged, even if
+/// the first loss was just as high.
 const HUGE: f64 = 1e8;
 
-/// Returns pairs `[epoch, loss]` for the losses per row during the training, and for the losses of
-/// the validation rows if there are any.
+/// Returns pairs `[epoch, loss]` for the losses per row during the training. If there are
+/// validation rows, also returns such pairs for their losses.
 pub fn learning(fitted: &TrainingResult, rows: usize) -> Value {
     let every = fitted.history.means().len().div_ceil(POINTS).max(1);
     let each = fitted.history.epochs_each() * every as f64;
@@ -139,7 +140,7 @@ fn moved(infer: &InferenceBlock) -> usize {
 /// A reason why the parameters of a training run may be wrong.
 #[derive(Clone, Copy, Debug)]
 pub enum Doubt<'a> {
-    /// The loss rose from the first number to the second one.
+    /// The loss rose from the first number to the second number.
     Diverged(f64, f64),
     /// Some parameters do not have a maximum. They diverged, and the loss decreased by this number
     /// of nats.
@@ -149,8 +150,8 @@ pub enum Doubt<'a> {
     Worsened(&'a Worsened),
     /// A descent from the parameters lowers the loss by this number of nats.
     Above(f64),
-    /// The parameters are a saddle. A descent from a nearby point ends lower by this number of
-    /// nats.
+    /// The parameters are a saddle. A descent from a nearby point ends below the saddle by this
+    /// number of nats.
     Saddle(f64),
     /// The losses show that the training has not converged.
     Unfinished(Unfinished),
@@ -179,7 +180,7 @@ pub fn doubt<'a>(infer: &InferenceBlock, fitted: &'a TrainingResult, rows: usize
     // Iterates that are averaged should scatter around the optimum, so a loss above the minimum is
     // not a reason for doubt.
     let is_point = infer.iterated().is_none();
-    // Iterates that diverge are reported with the posterior that is made of them.
+    // Iterates that diverge are reported together with the posterior that is computed from them.
     if is_point && let Some((first, last)) = diverged(infer, fitted, rows) {
         return Some(Doubt::Diverged(first, last));
     }
@@ -201,8 +202,8 @@ pub fn doubt<'a>(infer: &InferenceBlock, fitted: &'a TrainingResult, rows: usize
         Some(Descent {
             saddle: Some(fall), ..
         }) => return Some(Doubt::Saddle(*fall)),
-        // If the loss is at its minimum, it cannot decrease further. Noise of such a loss does not
-        // mean that the training is unfinished.
+        // If the loss is at its minimum, it cannot decrease further. The training then does not
+        // count as unfinished, even if the loss has noise.
         Some(descent) if descent.is_settled => return None,
         Some(_) | None => {}
     }
@@ -215,7 +216,7 @@ pub fn doubt<'a>(infer: &InferenceBlock, fitted: &'a TrainingResult, rows: usize
 }
 
 /// Returns whether the losses of a training run can show that it has converged. The training of an
-/// ensemble counts as complete if one member ran to its end.
+/// ensemble counts as complete if at least one member was trained to the end.
 fn is_judged(infer: &InferenceBlock, fitted: &TrainingResult, rows: usize) -> bool {
     let is_whole = fitted.epochs == fitted.planned && !fitted.interrupted;
     (is_whole || is_cut_off(infer, fitted, rows)) && fitted.loss.is_finite()
@@ -231,8 +232,8 @@ fn unbounded_density(infer: &InferenceBlock, runaways: &[Runaway], rise: f64) ->
     losses::unbounded_density(&infer.name, (&moves.collect::<Vec<_>>(), log), rise)
 }
 
-/// Returns the warning that the training diverged, or `None` if it did not. Its parameters are then
-/// arbitrary, and other warnings about them would only describe consequences. `rows` is the number
+/// Returns the warning that the training diverged, or `None` if it did not. After a divergence, the parameters
+/// are arbitrary, and other warnings about them would only describe consequences. `rows` is the number
 /// of training rows.
 pub fn divergence(infer: &InferenceBlock, fitted: &TrainingResult, rows: usize) -> Option<Diagnostic> {
     let losses = diverged(infer, fitted, rows)?;
@@ -240,7 +241,7 @@ pub fn divergence(infer: &InferenceBlock, fitted: &TrainingResult, rows: usize) 
 }
 
 /// Returns the warning that the density does not have a maximum, or that the training ended at a
-/// saddle. Methods with their own test of the maximum use it. `rows` is the number of training
+/// saddle. Methods that test in their own way whether a point is a maximum use this warning. `rows` is the number of training
 /// rows.
 pub fn no_maximum(infer: &InferenceBlock, fitted: &TrainingResult, rows: usize) -> Option<Diagnostic> {
     let descent = fitted.descent.as_ref()?;
@@ -335,9 +336,9 @@ fn spread(fitted: &TrainingResult) -> Option<(LossEstimate, LossEstimate)> {
     Some((best, worst))
 }
 
-/// Adds the convergence and the restarts to the diagnostics of an inference block. If the
-/// validation rows ended a training run that need not reach its optimum, the field for the
-/// convergence is null.
+/// Adds the convergence and the restarts to the diagnostics of an inference block. The field for
+/// the convergence is null if the validation rows ended the training and the training was not
+/// expected to reach its optimum.
 pub fn diagnostics(value: &mut Value, infer: &InferenceBlock, fitted: &TrainingResult, rows: usize) {
     if fitted.steps == 0 {
         return;
@@ -360,15 +361,15 @@ pub fn diagnostics(value: &mut Value, infer: &InferenceBlock, fitted: &TrainingR
     }
 }
 
-/// Returns the line of the printed table that shows the range of the losses of several restarts.
+/// Returns a line for the printed table. The line shows the range of the losses of several restarts.
 pub fn table(fitted: &TrainingResult, rows: usize) -> String {
     match spread(fitted) {
         Some((best, worst)) => {
             let range = format!("{} to {}", per_row(worst.loss, rows), per_row(best.loss, rows));
             let count = fitted.restarts.len();
             let name = format!("of {count} restarts");
-            // The line above it shows the loss of the last epoch. This loss differs from the means
-            // here, because it scatters if the loss has noise.
+            // The line above this line shows the loss of the last epoch. If the loss has noise, the
+            // loss of a single epoch scatters, so it differs from the mean losses in this line.
             format!("  {name:<21} {range:>10}, means of the last epochs\n")
         }
         None => String::new(),
@@ -384,7 +385,7 @@ pub fn losses(value: &mut Value, infer: &InferenceBlock, fitted: &TrainingResult
     diagnostics(value, infer, fitted, infer.examples(rows));
 }
 
-/// Formats the log density of one row, from the loss of all rows.
+/// Computes the log density per row from the loss of all rows, and formats it.
 pub fn per_row(loss: f64, rows: usize) -> String {
     number(-loss / rows.max(1) as f64)
 }

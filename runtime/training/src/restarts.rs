@@ -1,15 +1,15 @@
-//! Runs several training runs from different starts, and keeps the best.
+//! Performs several training runs from different starts, and keeps the best.
 //!
-//! Several training runs run at the same time on the threads of the machine. The result of each
-//! depends only on its seed, not on the number of threads. The results are compared in a fixed
-//! order, so the best result does not depend on which training ends first. Only the best training
+//! Several training runs run at the same time on the threads of the machine. The result of each training run
+//! depends only on its seed, not on the number of threads. The results are compared in a fixed order, so the
+//! choice of the best result does not depend on which training run ends first. Only the best training
 //! is followed by a descent.
 //!
 //! Note \[Restarts on threads\]. Chains may share one evaluation of their density, but restarts do
-//! not share a training step. The reason is the time of a step. The table shows this time
-//! (`cargo bench -p bnnc-tests --bench restarts`). The table gives microseconds per step and
-//! restart on one thread. One column is for a step of one restart, and the other columns are for a
-//! step that advances several restarts in lockstep.
+//! not share a training step. The reason is the time that a step takes. The table shows this time, in
+//! microseconds per step and restart, on one thread (`cargo bench -p bnnc-tests --bench restarts`). In
+//! the column `alone`, a step advances one restart. In the last three columns, a step advances 2, 4 or
+//! 8 restarts in lockstep.
 //!
 //! | model | parameters | rows | operations | alone | 2 in lockstep | 4 | 8 |
 //! |---|---:|---:|---:|---:|---:|---:|---:|
@@ -23,10 +23,10 @@
 //! | wine, 400 hidden units | 10,404 | 128 | 3,410,339 | 116 | 119 | 122 | 127 |
 //!
 //! Restarts do not share rows or weights, so their matrix products stay separate. Lockstep saves
-//! only launches and scalar inputs. Below about 20,000 operations, lockstep saves up to a third of
-//! a step of a few microseconds. Eight restarts of 10,000 steps take 0.25 s on one thread. Lockstep
+//! only launches and scalar inputs. Below about 20,000 operations, a step takes a few microseconds, and lockstep
+//! saves up to a third of this time. Eight restarts of 10,000 steps take 0.25 s on one thread. Lockstep
 //! saves less than 0.1 s of this time. For the yacht example, two threads with four restarts each
-//! would save 7 % of a step. Larger steps take as long in lockstep as alone, or longer.
+//! would save 7 % of a step. Steps with more operations take as long in lockstep as alone, or longer.
 
 use super::windows::LossEstimate;
 use super::{Task, TrainingResult, maximum};
@@ -55,8 +55,8 @@ pub struct Restart {
     pub settled: LossEstimate,
 }
 
-/// Returns the seed of training `number` of several training runs. The first training run has the
-/// seed of the run, so that its result is the same as without restarts. The other seeds are below
+/// Returns the seed of training `number` of several training runs. The first training run has the seed
+/// of the inference run, so that its result is the same as without restarts. The other seeds are below
 /// 2^53. Every JSON reader can represent such numbers.
 pub fn seed_of(seed: u64, kind: &str, number: usize) -> u64 {
     match number {
@@ -66,8 +66,8 @@ pub fn seed_of(seed: u64, kind: &str, number: usize) -> u64 {
 }
 
 /// Returns the loss at the end of a training run. The result is the mean loss over the last
-/// twentieth of the training. If the parameters of the best window are kept, it is the mean loss of
-/// this window.
+/// twentieth of the training. If the parameters of the best window are kept, the result is the mean
+/// loss in this window.
 pub fn settled(fitted: &TrainingResult) -> LossEstimate {
     if let Some(worsened) = &fitted.worsened {
         return worsened.best.estimate;
@@ -77,7 +77,8 @@ pub fn settled(fitted: &TrainingResult) -> LossEstimate {
     LossEstimate::of(&means[means.len() - last..])
 }
 
-/// A function that runs one training run of a task. The function may also return another result.
+/// A function that performs one training run of a task. In addition to the result of the training,
+/// it may return another result.
 pub type One<'a, T> = dyn Fn(&Task<'_>) -> Result<(TrainingResult, T), Stop> + 'a;
 
 /// A function like [`One`] that may be called on any thread.
@@ -88,16 +89,16 @@ pub fn at_once(options: &Training) -> usize {
     options.restarts.clamp(1, AT_ONCE)
 }
 
-/// Returns the maximum number of results of ended training runs that are in memory. If there are
-/// several training runs, two results are in memory: the best result so far, and the result of a
+/// Returns the maximum number of results that ended training runs keep in memory. If there are
+/// several training runs, this number is two: the best result so far, and the result of the
 /// training run that has just ended.
 pub fn kept(options: &Training) -> usize {
     if options.restarts > 1 { 2 } else { 0 }
 }
 
 /// Runs the training runs of a task with `one`, on the threads of the machine. Each training run
-/// has its own seed. Returns the training with the lowest final loss, including a descent from its
-/// parameters, and the other result of `one`. If the task is interrupted, the checkpoint keeps the
+/// has its own seed. Returns the training run with the lowest final loss, including a descent from its
+/// parameters. Also returns the other result of `one`. If the task is interrupted, the checkpoint keeps the
 /// finished training runs.
 ///
 /// # Errors
@@ -128,7 +129,7 @@ fn on_threads(context: &Context, workers: usize, work: &(dyn Fn(&Arc<Pool>, bool
     let threads = context.pool.threads().max(1);
     let own = || Arc::new(Pool::new(threads / workers));
     thread::scope(|scope| {
-        // If the system cannot start all threads, the threads that did start do all of the work.
+        // If the system cannot start all threads, the threads that have started do all of the work.
         let start = |_| {
             let worker = thread::Builder::new();
             worker.spawn_scoped(scope, || work(&own(), false)).ok()

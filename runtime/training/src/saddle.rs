@@ -1,8 +1,8 @@
 //! A test of whether a point without a slope is a minimum or a saddle.
 //!
-//! If the loss is symmetric in a parameter, a training run may start where the slope along this
-//! parameter is zero, such as `b = 0` for `b * b`. The parameter then never changes. A descent from
-//! this point does not change it either. If the point is a saddle, a descent from a nearby point
+//! If the loss is symmetric in a parameter, a training run may start where the slope along this parameter is zero.
+//! An example is `b = 0`, if the loss depends on `b * b`. The training then never changes the parameter, and a
+//! descent from this point does not change it either. If the point is a saddle, a descent from a nearby point
 //! ends far below it.
 
 use super::descent::descend;
@@ -17,7 +17,8 @@ const NEARBY: f64 = 1e-3;
 /// The name of the random stream for the shifts.
 const STREAM: &str = "saddle";
 
-/// Runs a descent from a nearby point. Returns how far below the point this descent ends. `limits`
+/// Runs a descent from a point near the given point. Returns the difference between the loss at the
+/// given point and the loss at the end of the descent. `limits`
 /// are the limits of the descent.
 ///
 /// # Errors

@@ -1,4 +1,5 @@
-//! Compares the spread of draws, or of the members of an ensemble, with the curvature of the loss.
+//! Checks the spread of draws, or the spread of the members of an ensemble. The spread is compared
+//! with the curvature of the loss.
 
 use super::Task;
 use super::maximum::{affordable, curvature};
@@ -13,29 +14,32 @@ use bnnc_core::states::{StateValues, site_of};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// The breadth of a distribution is estimated from this number of pairs of draws. In one dimension, the relative error of the estimate is a fifth.
+/// To estimate the breadth of a distribution, this number of pairs of draws is used. In one dimension, the relative error of the estimate is then a
+/// fifth.
 const MIRRORED: usize = 50;
 
-/// The variance of a parameter is estimated from this number of draws. The relative error of the estimate is a seventh.
+/// The variance of a parameter is estimated from this number of draws. The relative error of the estimate is then a seventh.
 const SQUARES: usize = 100;
 
-/// The members of an ensemble agree if the ratio of their variances to the posterior variances is below this value. The ratio of standard deviations
+/// The members of an ensemble agree if the ratio of the variances between them to the posterior variances is
+/// below this value. The ratio of standard deviations
 /// is then below a fifth.
 const AGREEING: f64 = 0.04;
 
-/// The breadth of draws around a point. The breadth compares the variances of the draws with the variances of a Gaussian posterior at
-/// this point.
+/// The breadth of draws around a point. To compute the breadth, the variances of the draws are compared with the variances of a
+/// Gaussian posterior at this point.
 #[derive(Clone, Debug)]
 pub struct Breadth {
-    /// The mean over all parameters of the ratio of variances.
+    /// The ratio of variances, averaged over all parameters.
     pub all: f64,
     /// The parameter with the smallest ratio, and an upper bound on this ratio. `None` if the budget was too small.
     pub narrowest: Option<(String, f64)>,
 }
 
 /// Estimates the breadth of draws around a point. The estimate is a ratio. The numerator is the mean rise of the loss from the point to the draws.
-/// The denominator is the mean rise for draws of a Gaussian posterior: half the number of parameters. Each draw is paired with its mirror image, so
-/// that the slope at the point cancels. The estimate is infinite if the loss is not finite at a draw. Returns `None` if the objective has noise or
+/// The denominator is the mean rise for draws of a Gaussian posterior: half the number of parameters. Each draw is paired with its mirror image on
+/// the other side of the point, so that the effect of the slope cancels. The estimate is infinite if the
+/// loss is not finite at a draw. Returns `None` if the objective has noise or
 /// the budget is too small.
 ///
 /// # Errors
@@ -83,12 +87,13 @@ pub fn breadth(
     }))
 }
 
-/// Returns the parameter with the narrowest draws, and an upper bound on the ratio of their variance to the posterior variance. The draws are
+/// Returns the parameter whose draws are narrowest, and an upper bound on a ratio: the variance of these draws
+/// divided by the posterior variance. The draws are
 /// compared with the curvature of the loss at the centre. The budget limits the number of parameters that are tested.
 ///
 /// Under a Gaussian posterior with precision `H`, the variance of parameter `i` is at least its conditional variance `1 / H_ii`. The product of the
-/// variance and `H_ii` is therefore at least 1. For a state with `n` elements, the mean of `d' H_ss d` over its deviations `d` is at least `n`, for
-/// the same reason.
+/// variance and `H_ii` is therefore at least 1. For the same reason, the mean of `d' H_ss d` over the deviations `d` of a state with `n` elements
+/// is at least `n`.
 fn narrowest(
     infer: &InferenceBlock,
     surface: &mut Surface,
@@ -107,7 +112,7 @@ fn narrowest(
         deviations.for_each(|(sum, (draw, centre))| *sum += (draw - centre).powi(2));
     }
     let sd = |at: usize| (squares[at] / count.clamp(1, SQUARES) as f64).sqrt();
-    // The rows do not inform the weights of a unit that is never active. Single weights of layers are therefore not tested.
+    // If a unit is never active, the loss of the rows does not depend on its weights. Single weights of layers are therefore not tested.
     let is_layer = |site: &str| layer_of(site).is_some();
     let own: usize = places
         .iter()
@@ -146,12 +151,14 @@ fn narrowest(
     Ok(worst)
 }
 
-/// Tests whether the members of an ensemble agree. They agree if they scatter far less than draws of the posterior. For each parameter, computes
-/// the ratio of two variances: over the members, and in the posterior given all other parameters. The ratio is averaged over the elements of the
+/// Tests whether the members of an ensemble agree, which means that they scatter far less than draws of the posterior. For each parameter, computes
+/// a ratio: the variance between the members, divided by the posterior variance given all
+/// other parameters. The ratio is averaged over the elements of the
 /// parameter. Returns the largest of these ratios. Returns `None` if a ratio is above `AGREEING`, the loss is not convex between the members,
 /// the objective has noise, or the budget is too small.
 ///
-/// If the members ended in different optima of a network, the weights of each layer differ as much as in draws of the posterior. The test then ends
+/// If the members ended in different optima of a network, the weights of each layer differ as much between members as
+/// between draws of the posterior. The test then ends
 /// at the first layer.
 ///
 /// # Errors
@@ -188,7 +195,7 @@ pub fn agreement(task: &Task<'_>, members: &[Arc<StateValues>]) -> Result<Option
             is_still &= deviation.iter().all(|deviation| *deviation == 0.0);
             sum += curvature(&mut surface, &centre, (&range, &deviation))?;
         }
-        // The mean square around the members' own mean underestimates their variance, so the divisor is `n - 1`.
+        // The divisor is `n - 1`, because the mean squared deviation from the mean of the members would underestimate the variance.
         let ratio = sum / (points.len() - 1).max(1) as f64 / range.len().max(1) as f64;
         // Along a direction without curvature, the ratio does not show whether the members agree.
         let is_convex = ratio > 0.0 || is_still;
@@ -200,7 +207,7 @@ pub fn agreement(task: &Task<'_>, members: &[Arc<StateValues>]) -> Result<Option
     Ok(Some(largest))
 }
 
-/// Returns the name of the element with index `at` in a site that has `count` elements.
+/// Returns the name of element `at` of a site that has `count` elements.
 fn element(infer: &InferenceBlock, site: &str, (at, count): (usize, usize)) -> String {
     let report = infer.reports.iter().find(|report| report.name == site);
     let shape = report.map(|report| report.shape.resolve(&Sizes::default()));

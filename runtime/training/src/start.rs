@@ -1,4 +1,5 @@
-//! The starts of inference runs: random numbers, results of earlier inference blocks, or files.
+//! Determines the starts of inference runs. A start consists of random numbers, or comes from an
+//! earlier inference block or from a file.
 
 pub mod file;
 
@@ -38,14 +39,14 @@ pub struct EarlierIterates {
     pub count: usize,
 }
 
-/// The starts of one inference block on one split, for all of its members.
+/// The starts of all members of one inference block, on one split.
 pub struct Starts<'a> {
     infer: &'a InferenceBlock,
     earlier: HashMap<String, Arc<StateValues>>,
-    /// The given values of each member. If there are more members than values, the values are used
-    /// repeatedly. Empty if the states have their default starts.
+    /// The given values of each member. If there are more members than sets of given values, each
+    /// set is used for several members. Empty if the states have their default starts.
     given: Vec<Arc<StateValues>>,
-    /// The iterates of an earlier inference block, if they are used instead of a training run.
+    /// The iterates of an earlier inference block. `None` if a training run produces the iterates.
     iterates: Option<EarlierIterates>,
 }
 
@@ -88,19 +89,19 @@ impl<'a> Starts<'a> {
         })
     }
 
-    /// Returns the iterates of an earlier inference block, if they are used instead of a training
-    /// run.
+    /// Returns the iterates of an earlier inference block, or `None` if a training run produces the
+    /// iterates.
     pub fn iterates(&self) -> Option<&EarlierIterates> {
         self.iterates.as_ref()
     }
 
-    /// Returns the number of different given starts. The number is larger than one only if an
+    /// Returns the number of different starts that are given. It is larger than one only if an
     /// ensemble is continued.
     pub fn count(&self) -> usize {
         self.given.len()
     }
 
-    /// Returns whether a state of a member starts from a given value of the right size. If not, the
+    /// Returns whether a state of a member starts from a given value. The value must have the size of the state. If not, the
     /// state has its default start.
     pub fn gives(&self, member: usize, state: &str) -> bool {
         let Some(state) = self.infer.states.iter().find(|known| known.name == state) else {
@@ -118,7 +119,7 @@ impl<'a> Starts<'a> {
     }
 
     /// Returns the start of a member. States without given values start at random, with this seed.
-    /// An inference block without members uses member 0.
+    /// For an inference block without members, the member is 0.
     pub fn of(&self, seed: u64, member: usize) -> StateValues {
         let mut start = states::start(&self.infer.states, seed, &self.earlier);
         if let Some(given) = self.given(member) {
@@ -127,8 +128,8 @@ impl<'a> Starts<'a> {
         start
     }
 
-    /// Copies the given values to the states with the same name and size. A state that starts from a
-    /// state of another inference block keeps its value.
+    /// Copies the given values to the states with the same name and size. If a state starts from a
+    /// state of another inference block, its value does not change.
     fn warm(&self, start: &mut StateValues, given: &StateValues) {
         let is_open = |state: &&State| states::taken(state, &self.earlier).is_none();
         for state in self.infer.states.iter().filter(is_open) {
@@ -142,15 +143,15 @@ impl<'a> Starts<'a> {
     }
 }
 
-/// In restarts, a constant start is shifted at random by at most this distance on the unconstrained
-/// scale.
+/// In a restart, a constant start is shifted at random. The shift is at most this distance on the
+/// unconstrained scale.
 const JITTER: f64 = 1.0;
 
 impl Starts<'_> {
     /// Returns the start of a member in a task. In all restarts except the first, scalars and
     /// vectors with a constant start are shifted at random, so that the restarts differ. Given
     /// values are not shifted. Matrices are not shifted either, because their starts are already
-    /// random, or were deliberately chosen as constants.
+    /// random, or are constants on purpose.
     pub fn of_task(&self, task: &Task<'_>, member: usize) -> StateValues {
         let seed = task.context.seed;
         let mut start = self.of(seed, member);

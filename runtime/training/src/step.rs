@@ -14,8 +14,8 @@ use bnnc_data::{Dataset, Rows, diagnostics};
 use bnnc_kernels::executor::Machine;
 use bnnc_kernels::ports::Port;
 
-/// The scalars that the host writes before each step. The ports of these scalars are looked up once, because a look-up in each step would take a
-/// tenth of the time of a short step.
+/// The scalars that the host writes before each step. The ports of these scalars are looked up only once, because a look-up takes a tenth of the
+/// time of a short step.
 const INPUTS: [PortName; 6] = [
     PortName::Iteration,
     PortName::Step,
@@ -33,10 +33,10 @@ pub struct Stepper<'a> {
     pub machine: Machine,
     /// The port of each scalar in [`INPUTS`], or `None` if the program does not have it.
     inputs: [Option<Port>; INPUTS.len()],
-    /// The ports that the host reads after each step. The loss is always read. If the program
-    /// counts the positions that parameters selected outside their axes, this count is read too.
+    /// The ports that the host reads after each step. The loss is always read. A program may count the positions
+    /// that depend on parameters and are outside their axes. If the program does this, the count is read too.
     wanted: Vec<Port>,
-    /// True if parameters selected a position outside its axis in the last step.
+    /// True if, in the last step, a position that depends on parameters was outside its axis.
     pub is_outside: bool,
     /// The number of steps that have been taken.
     pub count: u64,
@@ -56,7 +56,7 @@ pub fn training(infer: &InferenceBlock) -> Result<&Train, Fault> {
     infer.training().ok_or_else(bug)
 }
 
-/// Returns the diagnostic of a step whose parameters selected a position outside its axis. The
+/// Returns the diagnostic of a step in which the parameters selected a position outside its axis. The
 /// diagnostic does not name a row, because the row is not known.
 pub fn outside(infer: &InferenceBlock, step: u64) -> Diagnostic {
     let first = infer.reached.first();
@@ -71,7 +71,7 @@ pub fn outside(infer: &InferenceBlock, step: u64) -> Diagnostic {
 #[derive(Clone, Copy, Debug)]
 pub struct Terms {
     /// The number of all training rows. The likelihood of the rows in a step is scaled up to this
-    /// number.
+    /// number of rows.
     pub rows: usize,
     /// The learning rate.
     pub rate: f64,
@@ -175,8 +175,8 @@ impl<'a> Stepper<'a> {
     }
 }
 
-/// Returns the fraction of an epoch's KL divergence that batch `at` of `batches` batches gets.
-/// Batches are counted from 0, and the fractions of an epoch sum to 1.
+/// Returns the weight of the KL divergence in batch `at`, as a fraction of its total weight in the epoch.
+/// The epoch has `batches` batches. Batches are counted from 0, and the fractions of an epoch sum to 1.
 pub fn share(how: KlWeight, at: usize, batches: usize) -> f64 {
     match how {
         KlWeight::Exact | KlWeight::Graves => 1.0 / batches as f64,
@@ -222,8 +222,8 @@ mod tests {
         }
     }
 
-    /// The mean weight in an epoch, weighted by the sizes of the batches, is 1. The sum of the
-    /// losses over the steps is then the evidence lower bound.
+    /// In an epoch, the mean of the weights is 1 if each weight counts in proportion to the size of
+    /// its batch. The sum of the losses over the steps is then the evidence lower bound.
     #[test]
     fn the_weights_of_uneven_batches_have_the_mean_one() {
         let sizes = [30, 30, 30, 10];

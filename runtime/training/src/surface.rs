@@ -34,7 +34,7 @@ pub fn affordable(infer: &InferenceBlock, train: &Train, rows: usize, operations
     usize::try_from(operations / each).unwrap_or(usize::MAX)
 }
 
-/// A trained state. Its elements are a range of the arguments.
+/// A trained state. Its elements form a range of the arguments.
 pub struct Argument {
     /// The name of the state.
     pub name: String,
@@ -49,8 +49,8 @@ pub struct Surface {
     machine: Machine,
     feed: Feed,
     loss: Port,
-    /// The port of the index of the noise, or `None` if the program does not have it. `scale` is
-    /// the port of the factor of the likelihood, and `kl_weight` the port of the factor of the
+    /// The port that selects the noise, or `None` if the program does not have it. `scale` is the
+    /// port of the factor on the likelihood, and `kl_weight` is the port of the factor on the
     /// prior.
     step: Option<Port>,
     scale: Option<Port>,
@@ -118,7 +118,7 @@ impl Surface {
         self.rows.len()
     }
 
-    /// Returns the arguments at the parameters of a training run. Writes the other states to the
+    /// Converts the parameters of a training run to arguments. Writes the other states to the
     /// machine.
     ///
     /// # Errors
@@ -134,7 +134,7 @@ impl Surface {
         Ok(point)
     }
 
-    /// Returns the arguments at these values of the states.
+    /// Converts values of the states to arguments.
     pub fn arguments_of(&self, values: &StateValues) -> Vec<f64> {
         let own = self
             .arguments
@@ -143,8 +143,8 @@ impl Surface {
         own.flatten().copied().collect()
     }
 
-    /// Returns the arguments at draw `number`. Arguments that the draws do not contain have the
-    /// value of the centre.
+    /// Returns the arguments at draw `number`. Arguments that are not in the draws have their value
+    /// at the centre.
     pub fn draw(&self, centre: &[f64], draws: &StateValues, number: usize) -> Vec<f64> {
         let mut point = centre.to_vec();
         for argument in &self.arguments {
@@ -168,7 +168,7 @@ impl Surface {
         self.add(point, 0, gradient)
     }
 
-    /// Returns the loss of all rows at a point, averaged over the noise with these indices. Writes
+    /// Returns the loss of all rows at a point, averaged over the noise that these indices select. Writes
     /// the mean gradient. The steps of the training did not use this noise.
     ///
     /// # Errors
@@ -184,8 +184,8 @@ impl Surface {
         Ok(sum / count)
     }
 
-    /// Returns the loss of all rows with the noise of one index, and adds its gradient to
-    /// `gradient`.
+    /// Returns the loss of all rows, with the noise that one index selects. Adds the gradient of
+    /// this loss to `gradient`.
     ///
     /// # Errors
     /// Fails only if the machine has a bug.
@@ -195,7 +195,7 @@ impl Surface {
         let blocks = all.len().div_ceil(ROWS);
         let mut loss = Ok(0.0);
         for (at, rows) in all.chunks(ROWS).enumerate() {
-            // The loss is a sum over blocks of rows. The prior counts only in the first block.
+            // The loss is a sum over blocks of rows. The prior is included only in the first block.
             let prior = if at == 0 { 1.0 } else { 0.0 };
             let own = self.block(rows, noise * blocks + at, 1.0, prior, gradient);
             self.is_fed = blocks == 1;
@@ -205,8 +205,8 @@ impl Surface {
         loss
     }
 
-    /// Estimates the loss of all rows from a batch of rows, with the noise of one index. Adds its
-    /// gradient to `gradient`.
+    /// Estimates the loss of all rows from a batch of rows, with the noise that one index selects.
+    /// Adds the gradient of this estimate to `gradient`.
     ///
     /// # Errors
     /// Fails only if the machine has a bug.
@@ -231,7 +231,8 @@ impl Surface {
         Ok(())
     }
 
-    /// Returns the loss of a block of rows, and adds its gradient. The likelihood is multiplied by
+    /// Returns the loss of a block of rows, and adds the gradient of this loss to the gradient of
+    /// all rows. The likelihood is multiplied by
     /// `scale`, and the prior by `prior`.
     fn block(
         &mut self,

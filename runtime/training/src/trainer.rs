@@ -29,8 +29,8 @@ use std::sync::Arc;
 /// noise.
 const LEAST_LOSSES: usize = 64;
 
-/// The number of draws that are searched for a position outside its axis. The search is made so
-/// that the error can name the row of the position.
+/// The number of draws that are searched for a position outside its axis. The search finds the row
+/// of the position, so that the error can name it.
 const LOCATED: usize = 1000;
 
 /// A sum of losses, weighted by numbers of rows.
@@ -41,7 +41,7 @@ struct Sum {
 }
 
 impl Sum {
-    /// Adds the loss of a step, weighted by its number of rows.
+    /// Adds the loss of a step, weighted by the number of rows in the step.
     fn add(&mut self, loss: f64, rows: usize) {
         self.loss += loss * rows as f64;
         self.rows += rows as f64;
@@ -76,7 +76,7 @@ struct Position {
     stopped: bool,
 }
 
-/// The losses of the validation rows. With early stopping, this also contains the best epoch
+/// The losses of the validation rows. With early stopping, the field also contains the best epoch
 /// according to these losses, and the parameters of this epoch.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Validated {
@@ -260,7 +260,7 @@ impl<'a, 'w> Trainer<'a, 'w> {
         Ok(self.file.commit(&saved)?)
     }
 
-    /// Runs the training to its end, or until the user interrupts the run.
+    /// Runs the training until it is complete, or until the user interrupts the run.
     pub(super) fn run(mut self) -> Result<TrainingResult, Stop> {
         let total = self.epochs.saturating_mul(self.batches) as u64;
         let context = self.task.context;
@@ -380,7 +380,7 @@ impl<'a, 'w> Trainer<'a, 'w> {
         }
     }
 
-    /// Returns the diagnostic of a step whose parameters selected a position outside its axis. If
+    /// Returns the diagnostic of a step in which the parameters selected a position outside its axis. If
     /// the parameters after the step also select such a position, the diagnostic names the row.
     fn outside(&self) -> Stop {
         let Task {
@@ -401,8 +401,8 @@ impl<'a, 'w> Trainer<'a, 'w> {
         }
     }
 
-    /// Computes the log likelihood of the validation rows. Ends the training if it has not improved
-    /// for `patience` epochs.
+    /// Computes the log likelihood of the validation rows. Ends the training if this log likelihood
+    /// has not improved for `patience` epochs.
     fn validate(&mut self) -> Result<(), Stop> {
         let (Some(validated), Some(predictor)) = (self.position.validation.as_mut(), self.predictor.as_mut())
         else {
@@ -472,8 +472,8 @@ impl<'a, 'w> Trainer<'a, 'w> {
     }
 }
 
-/// Returns the number that is added to the indices of steps. This number differs between restarts,
-/// so that each restart has its own noise.
+/// Returns the number that is added to the index of each step. It differs between restarts, so that
+/// each restart has its own noise.
 fn noise(task: &Task<'_>) -> i32 {
     match task.restart {
         0 => 0,

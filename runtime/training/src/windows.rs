@@ -1,9 +1,9 @@
 //! Keeps the best parameters of a training run. The best parameters are selected by the mean loss
 //! in windows of equal length.
 //!
-//! The loss of one step or one epoch depends on the chosen rows and on draws. The lowest of such
-//! noisy losses is partly low by chance. The mean over a twentieth of the training estimates the
-//! loss of the iterates in this part, and has a known standard error.
+//! The loss of a single step or epoch depends on the chosen rows and on draws. If the losses are noisy,
+//! the lowest of them is low partly by chance. The mean over a twentieth of the training is an
+//! estimate of the loss in this part. The standard error of this mean is known.
 
 use bnnc_core::context::Stop;
 use bnnc_core::states::StateValues;
@@ -40,21 +40,21 @@ impl LossEstimate {
         LossEstimate { loss, error }
     }
 
-    /// Returns whether this loss is above another loss by more than three standard errors of the
-    /// difference, and by more than `least`.
+    /// Returns whether this loss is higher than another loss by more than `least`, and by more than
+    /// three standard errors of the difference.
     pub fn is_above(self, other: LossEstimate, least: f64) -> bool {
         self.loss - other.loss > least.max(3.0 * self.error.hypot(other.error))
     }
 }
 
-/// The windows of a training run up to now.
+/// The windows of a training run that have been filled so far.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct LossWindows {
-    /// The number of losses in the whole training. `added` is the number of losses up to now.
+    /// The number of losses in the whole training. `added` is the number of losses so far.
     all: usize,
     added: usize,
-    /// The mean loss of the open window. `squares` is its sum of squared deviations (Welford 1962),
-    /// and `count` its number of losses.
+    /// The mean loss of the open window. `squares` is the sum of squared deviations in this window
+    /// (Welford 1962), and `count` is the number of losses in it.
     mean: f64,
     squares: f64,
     count: usize,
@@ -100,8 +100,8 @@ impl LossWindows {
         }
     }
 
-    /// Adds a loss. If this loss completes a window that is the best so far, copies the parameters
-    /// from the machine.
+    /// Adds a loss. If this loss completes a window, and the window is the best so far, copies the
+    /// parameters from the machine.
     ///
     /// # Errors
     /// Fails if the machine does not have a parameter. This would be a bug.
@@ -139,13 +139,13 @@ impl LossWindows {
     }
 
     /// Returns the parameters at the end of the best window so far. Before the first window has
-    /// ended, returns the initial parameters of the windows.
+    /// ended, returns the values that the windows were created with.
     pub fn values(&self) -> &StateValues {
         &self.values
     }
 
-    /// Returns the best window and its parameters if the loss rose. The last window's loss must be
-    /// higher by more than `least`, and by more than the noise of the losses can explain.
+    /// Returns the best window and its parameters if the loss rose. The loss counts as risen if it is higher in
+    /// the last window by more than `least`, and by more than the noise of the losses can explain.
     pub fn worsened(self, least: f64) -> Option<(Worsened, StateValues)> {
         let best = self.best?;
         let is_worse = self.last.is_above(best.estimate, least);

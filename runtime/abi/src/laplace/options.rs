@@ -110,7 +110,7 @@ pub enum CurvatureKind {
 
 words!(CurvatureKind { "ggn" => Ggn, "fisher" => Fisher, "hessian" => Hessian });
 
-/// The weights that are random, or the weights among which a method chooses them.
+/// The random weights, or the weights from which a method chooses the random weights.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Over {
     /// The weights of all sites that affect the outputs.
@@ -206,7 +206,7 @@ impl Score {
     }
 }
 
-/// The way in which predictions are computed from the Gaussian of the weights.
+/// How predictions are computed from the Gaussian of the weights.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Link {
     /// The network is linearised. The prediction has a closed form for a Normal likelihood, uses

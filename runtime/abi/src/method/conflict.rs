@@ -5,7 +5,7 @@ use super::value::OptionName;
 /// An error: some options are incompatible.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OptionConflict {
-    /// The option at which the diagnostic points.
+    /// The option to which the diagnostic points.
     pub option: OptionName,
     /// A sentence that describes the mistake.
     pub message: String,

@@ -1,6 +1,6 @@
 //! The declaration of options: each option is declared in one place.
 //!
-//! One line of `options!` declares all aspects of an option. These aspects are the field of a typed
+//! One line of `options!` declares all aspects of an option. The aspects are the field of a typed
 //! struct, the record, the default, the name by which code refers to the option, and the number
 //! that `--set` changes in a built executable. The checker, the reference manual and the command
 //! line read the record.
@@ -29,7 +29,7 @@ pub use super::value::{Mismatch, OptionField, OptionName, OptionSource, OptionVa
 
 /// Options that one struct declares together.
 pub trait OptionGroup: Sized {
-    /// The records of the options, in the order of the manual.
+    /// The records of the options, in the order in which the manual lists them.
     const OPTIONS: &'static [OptionDef];
 
     /// Reads the values that the program gives to the options. Options that the program omits get

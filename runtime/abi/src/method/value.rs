@@ -1,5 +1,5 @@
-//! The values of options in three forms: as the checker passes them on, as texts of defaults in
-//! records, and as typed fields.
+//! The values of options, in three forms: values that the checker passes on, texts of defaults in
+//! records, and typed fields.
 
 use super::OptionDef;
 use crate::augmentation::Augmentation;
@@ -32,7 +32,7 @@ impl fmt::Display for OptionName {
 }
 
 /// The error for a name that is not an option of the method, or for a value that does not have the
-/// type of its option. Such an error shows a bug of the checker or of a record.
+/// type of its option. Such an error is caused by a bug in the checker or in a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mismatch(pub &'static str);
 
@@ -112,8 +112,8 @@ pub trait OptionValue: Sized {
     /// type.
     fn read(given: RawOption<'_>) -> Option<Self>;
 
-    /// Returns the value of an option without a default that the program omits; `None` if the
-    /// program must give a value.
+    /// Returns the value of an option that the program omits and that does not have a default;
+    /// `None` if the program must give a value.
     fn absent() -> Option<Self> {
         None
     }
@@ -265,7 +265,7 @@ impl<T: OptionValue> OptionValue for Option<T> {
 
 /// The source from which the option values of one inference block are read.
 pub struct OptionSource<'a> {
-    /// The records of the options of the method, with their defaults.
+    /// The records of the method's options, with their defaults.
     pub records: &'static [OptionDef],
     /// Returns the value that the program gives to an option; `None` if the program omits the
     /// option.

@@ -24,7 +24,7 @@ options! {
     }
 }
 
-/// The form of the metric of a Hamiltonian sampler, and the way in which the warm-up estimates it.
+/// The form of the metric of a Hamiltonian sampler, and how the warm-up estimates the metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum MetricKind {
     /// [`MetricKind::Dense`] for small models whose sampler uses trajectories, otherwise

@@ -47,8 +47,8 @@ options! {
 }
 
 impl ChainOptions {
-    /// Returns the largest distance of a chain's first position from the start in each
-    /// unconstrained coordinate. The distance has a uniform distribution.
+    /// Returns the largest distance, in each unconstrained coordinate, between the start and the
+    /// first position of a chain. The distance has a uniform distribution.
     pub fn jitter_of_start(&self) -> f64 {
         let default = if self.start.is_some() { 0.0 } else { 2.0 };
         self.jitter.unwrap_or(default)

@@ -82,20 +82,20 @@ samplers! {
     sgld: Sgld(SgldOptions),
 }
 
-/// The numbers of rows that one call of each program of a chain evaluates.
+/// For each program of a chain, the number of rows that one call evaluates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EvaluationRows {
     /// The number of rows on which a log density and its gradient are evaluated.
     pub gradient: usize,
-    /// The number of rows whose log likelihoods are computed to estimate a difference of log
-    /// likelihoods; 0 if log densities are exact.
+    /// To estimate a difference of log likelihoods, the log likelihoods of this number of rows are
+    /// computed; 0 if log densities are exact.
     pub differences: usize,
 }
 
 /// The properties of a sampler on which the rest of a run depends. The default implementations
 /// describe a Metropolis sampler that reads all rows and does not adapt.
 pub trait SamplerPart {
-    /// Returns the settings in the form of CmdStan's comments. Each line is a pair of its depth and
+    /// Returns the settings in the form of the comments that CmdStan writes. Each line is a pair of its depth and
     /// its text.
     fn stan_settings(&self) -> Vec<(usize, String)>;
 
@@ -140,7 +140,7 @@ pub trait SamplerPart {
         Steps::Constant
     }
 
-    /// Returns the numbers of rows, out of `rows` rows, that an evaluation reads.
+    /// Returns the numbers of rows that an evaluation reads, if there are `rows` rows.
     fn evaluation(&self, rows: usize) -> EvaluationRows {
         EvaluationRows {
             gradient: rows,

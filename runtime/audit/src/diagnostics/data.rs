@@ -119,7 +119,7 @@ codes! {
          `softplus(..)` or `exp(..)` fits them.";
 }
 
-/// A column that is multiplied by a coefficient: an input, or an expression of inputs.
+/// A column that is multiplied by a coefficient. The column is an input, or an expression of inputs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ColumnTerm {
     /// The expression, as it is written in the program.
@@ -224,7 +224,7 @@ pub fn missing_as_level(column: &str, level: &str) -> Diagnostic {
         .help("leave the rows with this level out; if it is a real level and not a missing value, give it another name")
 }
 
-/// Returns the warning that the smallest or the largest value of a target occurs in many rows. This is a sign of
+/// Returns the warning that many rows have the smallest or the largest value of a target, which is a sign of
 /// censoring.
 pub fn cut_off(target: &str, (end, which): (f64, &str), (rows, all): (usize, usize)) -> Diagnostic {
     let text = format!("{rows} of {all} training rows have the {which} value of `{target}`, {end}");
@@ -332,7 +332,7 @@ pub fn combined_inputs(terms: &[ColumnTerm], intercept: Option<&str>) -> Diagnos
         ))
 }
 
-/// Returns the warning that many targets are beyond the bounds of an output's mean.
+/// Returns the warning that many targets are outside the range that the mean of the output can have.
 pub fn out_of_reach(
     output: &str,
     (beyond, rows): (usize, usize),

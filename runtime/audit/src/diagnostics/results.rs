@@ -89,12 +89,13 @@ pub struct PriorFallback<'a> {
     pub output: &'a str,
     /// The fraction of the weights whose posterior equals the prior.
     pub at_prior: f64,
-    /// The standard deviation over the training rows of the mean prediction, or of a class probability if the output is a class.
+    /// The standard deviation of the mean prediction over the training rows. If the output is a class,
+    /// the standard deviation of a class probability.
     pub variation: f64,
     /// The standard deviation of the target. `None` if the output is a class.
     pub target: Option<f64>,
-    /// The mean squared difference of the targets of neighbouring rows, divided by the mean squared difference of random pairs of rows. For classes,
-    /// the fraction of pairs of neighbouring rows that have different classes, divided by the same fraction for random pairs of rows.
+    /// The mean squared difference between the targets of neighbouring rows, divided by the same mean over random pairs of rows. For classes, the
+    /// fraction of pairs of neighbouring rows whose classes differ, divided by the same fraction for random pairs of rows.
     pub likeness: f64,
 }
 
@@ -233,7 +234,7 @@ pub fn wide_intervals(infer: &str, output: &Output, rows: &str) -> Diagnostic {
 /// The advice for a program whose noise level is a fixed number.
 const ESTIMATE: &str = "estimate the noise: `sigma: positive ~ HalfNormal(..)`";
 
-/// The kind of rows that intervals are evaluated on, and the kind of posterior.
+/// The kind of rows on which intervals are evaluated, and the kind of posterior.
 #[derive(Clone, Copy, Debug)]
 pub struct IntervalRows<'a> {
     /// The kind of rows: `test` or `training`.
@@ -301,8 +302,8 @@ fn number(value: f64) -> String {
     rounded(value, 4)
 }
 
-/// Returns the warning that the likelihood does not have a finite maximum. The likelihood does not decrease in some direction of parameters with
-/// flat priors.
+/// Returns the warning that the likelihood does not have a finite maximum. There is a direction in the space of the parameters with flat priors
+/// in which the likelihood does not decrease.
 pub fn no_finite_maximum(infer: &str, parameters: &[&str]) -> Diagnostic {
     let text = format!(
         "`{infer}` has no maximum: its likelihood does not fall, however large the values of {} become",
@@ -313,8 +314,8 @@ pub fn no_finite_maximum(infer: &str, parameters: &[&str]) -> Diagnostic {
         .help("give these parameters proper priors, such as `Normal(0, 2.5)`")
 }
 
-/// Returns the warning that the likelihood does not fall however large the values of some parameters become, and that their priors are too wide to
-/// bound them.
+/// Returns the warning that the likelihood does not decrease even if the values of some parameters become very large, and that the priors of these
+/// parameters are too wide to bound them.
 pub fn bounded_by_wide_priors(infer: &str, elements: &[String]) -> Diagnostic {
     let text = format!(
         "the maximum of `{infer}` depends only on its wide priors: the likelihood does not fall, however large the values of {} become",
@@ -337,7 +338,7 @@ fn first_three(names: &[impl AsRef<str>]) -> String {
 }
 
 /// Returns the warning that an approximation predicts worse than its centre. The two numbers are mean log predictive densities of the rows of this
-/// `kind`: first at the centre, then under the approximation.
+/// `kind`. The first number is computed at the centre, and the second under the approximation.
 pub fn worse_than_centre(infer: &str, [centre, own]: [f64; 2], kind: &str, laplace: &Laplace) -> Diagnostic {
     let text = format!(
         "`{infer}` predicts worse than its own centre: the mean log predictive density of the {kind} rows is {}, but {} under the centre alone",

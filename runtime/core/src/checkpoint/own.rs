@@ -1,5 +1,5 @@
-//! The names of the files that a run may delete or replace in a checkpoint, and the lock on the
-//! folder of the checkpoint.
+//! Determines which files in a checkpoint a run may delete or replace, from the names of the files.
+//! Also locks the folder of the checkpoint.
 
 use crate::diagnostics;
 use bnnc_base::diagnostic::Diagnostic;
@@ -7,11 +7,11 @@ use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::Path;
 
-/// The extensions of the files of a run. Before the extension, the name of such a file has the name
-/// of the inference block, the index of the split and, for a chain, the index of the chain.
+/// The extensions of the files of a run. The part of the file name before the extension consists of the
+/// name of the inference block, the index of the split and, for a chain, the index of the chain.
 const EXTENSIONS: [&str; 5] = ["draws", "chain", "chain.old", "fit", "training"];
 
-/// Locks the checkpoint in the folder `out`. The lock lasts until the returned file is closed.
+/// Locks the checkpoint in the folder `out`. The folder stays locked until the returned file is closed.
 pub(super) fn lock(folder: &Path, out: &Path) -> Result<File, Diagnostic> {
     let path = folder.join("lock");
     not_a_link(&path)?;
@@ -43,7 +43,7 @@ pub(super) fn not_a_link(path: &Path) -> Result<(), Diagnostic> {
 }
 
 /// Deletes the files of a checkpoint that belong to these inference blocks. If `only_begun` is
-/// true, deletes only temporary files: files that were not completed.
+/// true, deletes only temporary files, which were not completed.
 pub(super) fn clear(folder: &Path, infers: &[&[String]], only_begun: bool) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
@@ -61,8 +61,8 @@ pub(super) fn clear(folder: &Path, infers: &[&[String]], only_begun: bool) -> io
     Ok(())
 }
 
-/// Returns whether a run could continue from a file of these inference blocks. If the folder cannot
-/// be read, also returns true.
+/// Returns whether the folder contains a file of these inference blocks from which a run could
+/// continue. Also returns true if the folder cannot be read.
 pub(super) fn is_begun(folder: &Path, infers: &[String]) -> bool {
     let Ok(entries) = fs::read_dir(folder) else {
         return true;

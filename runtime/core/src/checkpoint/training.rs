@@ -18,7 +18,7 @@ const FIRST: Duration = Duration::from_millis(10);
 /// The maximum time between commits.
 const LONGEST: Duration = Duration::from_secs(60);
 
-/// Commits may take at most the fraction `1 / SHARE` of the time of a training run.
+/// Commits may take at most the fraction `1 / SHARE` of the running time of a training run.
 const SHARE: u32 = 20;
 
 /// The file that stores the state of a training run. Without a checkpoint, nothing is written.
@@ -30,8 +30,8 @@ pub struct TrainingFile {
 }
 
 impl Checkpoint {
-    /// Returns the file of a training run. `name` is the name of the inference block, followed by
-    /// the member or the restart if the block trains more than once.
+    /// Returns the file of a training run. `name` is the name of the inference block. If the block
+    /// trains more than once, the member or the restart follows.
     pub fn training(&self, name: &str, split: usize) -> TrainingFile {
         let place = self.folder.as_ref().map(|folder| {
             let name = format!("{name}-{split}");
@@ -46,7 +46,7 @@ impl Checkpoint {
     }
 }
 
-/// Returns the path of the file that stores the state of a training run.
+/// Returns the path of the file in which the state of a training run is stored.
 pub(super) fn path(folder: &Path, name: &str) -> PathBuf {
     folder.join(format!("{name}.training"))
 }
@@ -82,7 +82,7 @@ impl TrainingFile {
         self.place.is_some() && Instant::now() >= self.due
     }
 
-    /// Replaces the state from which a later run can resume.
+    /// Replaces the saved state. A later run can resume from the new state.
     ///
     /// # Errors
     /// Fails if a file cannot be written.
@@ -98,7 +98,7 @@ impl TrainingFile {
         Ok(())
     }
 
-    /// Deletes the state of a training run that failed. A resumed training would fail again.
+    /// Deletes the state of a training run that failed. A training run that resumes from this state would fail again.
     ///
     /// # Errors
     /// Fails if a file cannot be deleted.

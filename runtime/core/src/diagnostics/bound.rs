@@ -1,4 +1,4 @@
-//! Diagnostics of parameters whose posterior or maximum is at an end of their interval.
+//! Diagnostics of parameters that are at an end of their interval, at the maximum or in most of the posterior.
 
 use super::{data_warning, error};
 use bnnc_base::codes;
@@ -23,7 +23,7 @@ codes! {
          Right: `slope ~ Normal(0, 3)`, or an interval that contains all plausible values.";
 }
 
-/// A warning: the posterior of a parameter piles up at an end of its interval.
+/// A warning: the posterior of a parameter is concentrated at an end of the interval of this parameter.
 pub fn at_bound(infer: &str, parameter: &str, end: f64) -> Diagnostic {
     let text = format!(
         "the posterior of `{parameter}` in `{infer}` piles up at {end}, the bound of its type or prior"
@@ -33,7 +33,7 @@ pub fn at_bound(infer: &str, parameter: &str, end: f64) -> Diagnostic {
         .help("widen the interval, or remove it")
 }
 
-/// A warning: the maximum of the density is at an end of the interval of a parameter.
+/// A warning: at the maximum of the density, a parameter is at an end of its interval.
 pub fn maximum_at_bound(infer: &str, parameter: &str, end: f64) -> Diagnostic {
     let text = format!("the maximum of `{infer}` has `{parameter}` at {end}, the bound of its type or prior");
     data_warning(&AT_BOUND, text)
@@ -41,13 +41,13 @@ pub fn maximum_at_bound(infer: &str, parameter: &str, end: f64) -> Diagnostic {
         .help("widen the interval, or remove it; or use `nuts`")
 }
 
-/// A warning: the posterior of a parameter decreases exponentially from an end of its interval.
+/// A warning: a parameter has an interval, and its posterior decreases exponentially from an end of this interval.
 /// However, the approximation is a Gaussian on the unconstrained scale.
 ///
 /// The factors in the note come from the exponential distribution with mean 1. The density of the
-/// logarithm of the parameter is highest at 0, where its logarithm has the second derivative -1.
-/// The approximation is therefore log-normal, with the mean `exp(1 / 2) = 1.65` and the standard
-/// deviation `1.65 sqrt(e - 1) = 2.16`. Both should be 1.
+/// logarithm of the parameter is highest at 0. At 0, the log density has the second derivative -1.
+/// The approximation of the parameter is therefore log-normal, with the mean `exp(1 / 2) = 1.65` and the
+/// standard deviation `1.65 sqrt(e - 1) = 2.16`. The correct mean and standard deviation are both 1.
 pub fn skewed_at_bound(infer: &str, parameter: &str, end: f64) -> Diagnostic {
     let text = format!(
         "the posterior of `{parameter}` in `{infer}` piles up at {end}, the end of its type or prior: a Gaussian does not fit this posterior"
@@ -75,8 +75,8 @@ pub struct NoDeviation<'a> {
     pub is_dense: bool,
 }
 
-/// An error: a Laplace approximation cannot give a standard deviation of a parameter. The curvature
-/// does not include the slope of the density at the end of the parameter's range.
+/// An error: the standard deviation that a Laplace approximation gives a parameter would be wrong. The reason
+/// is that the curvature does not include the slope of the density at the end of the parameter's range.
 pub fn no_deviation_at_bound(found: &NoDeviation<'_>) -> Diagnostic {
     let NoDeviation {
         infer,

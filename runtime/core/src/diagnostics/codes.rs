@@ -40,7 +40,7 @@ codes! {
          only their sums and variances are combined.\n\nWrong: `batch = 2` with three files.\n\nRight: \
          `batch = 30`, which takes ten rows of each file if the files have equally many rows.";
 
-    /// A run should resume from a checkpoint, but this checkpoint is damaged.
+    /// A run cannot resume from its checkpoint, because the checkpoint is damaged.
     pub(super) CHECKPOINT_DAMAGED = "E0510", "a checkpoint is damaged":
         "A file of the folder `checkpoint` in the output folder is truncated, changed or missing, or belongs to another \
          chain or run. A run that is killed, even while it writes, leaves a complete checkpoint, so something else must \

@@ -30,10 +30,10 @@ fn lacks_bridge(laplace: &Laplace) -> bool {
     laplace.likelihood == Likelihood::Categorical && !bridges
 }
 
-/// Returns options that make a Gaussian over logits predict as well as its centre, or `None` if
-/// such options are not known. A diagonal structure ignores the correlations of the weights. The
-/// variance of the logits is then several times its correct value. With a diagonal structure, the
-/// Laplace bridge alone does not help.
+/// Returns options with which a Gaussian over logits predicts as well as its centre alone. Returns `None`
+/// if such options are not known. A diagonal structure ignores the correlations of the weights. The
+/// variance of the logits is then several times its correct value. With a diagonal structure, it is
+/// therefore not enough to select the Laplace bridge.
 pub fn milder(laplace: &Laplace) -> Option<&'static str> {
     let is_diagonal = laplace.options.structure == Structure::Diagonal;
     let is_subnetwork = laplace.options.over.is_subnetwork();

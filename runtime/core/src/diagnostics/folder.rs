@@ -34,7 +34,7 @@ codes! {
          Wrong: `cp other/posterior.safetensors run/`, then `bnnc predict run --data new.csv`.\n\n\
          Right: copy the whole folder. To finish a run that was killed, use `bnnc run PROGRAM --resume run`.";
 
-    /// The run was made with another version of bnnc or of its library.
+    /// The saved run was made with another version of bnnc or of its library.
     pub(super) OTHER_LIBRARY = "E0518", "the run was made by another version of bnnc":
         "A run's folder holds the text of its program. `bnnc predict` compiles this text again. The library of distributions and layers, or \
          the compiler, has changed since the run, so predictions may differ from the predictions of the run.\n\n\
@@ -52,7 +52,8 @@ codes! {
          Right: the same with `mean = loc`, or with `draw = loc + standard_normal()`.";
 }
 
-/// An error: the results or the checkpoint of another run would be lost; `what` names them. Each of
+/// An error: the results or the checkpoint of another run would be lost. `what` is the name of
+/// these results or of this checkpoint. Each of
 /// `differences` is one line that describes how the runs differ.
 pub fn holds_another_run(folder: &Path, what: &str, differences: &[String]) -> Diagnostic {
     let text = format!("`{}` holds the {what} of another run", folder.display());
@@ -107,7 +108,7 @@ pub fn replaces_another_file(file: &Path, help: &'static str) -> Diagnostic {
     error(&FOREIGN_FILES, FaultyInput::Usage, text).help(help)
 }
 
-/// An error: the path of a folder or file of the run is a link.
+/// An error: the path of one of the run's folders or files is a link.
 pub fn is_a_link(path: &Path) -> Diagnostic {
     let text = format!("`{}` is a link, which a run does not follow", path.display());
     error(&FOREIGN_FILES, FaultyInput::Usage, text).help("remove the link, or write into another folder")
@@ -133,7 +134,7 @@ pub fn half_replaced(folder: &Path) -> Diagnostic {
     ))
 }
 
-/// A warning: bnnc or its library has changed since the run was made.
+/// A warning: bnnc or its library has changed since the saved run was made.
 pub fn other_library(folder: &Path) -> Diagnostic {
     let text = format!(
         "`{}` was written by another version of bnnc or of its library",

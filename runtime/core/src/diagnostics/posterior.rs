@@ -1,4 +1,4 @@
-//! Diagnostics of posteriors that lack something that another part of a run needs.
+//! Reports that a posterior lacks a quantity that a later step of the run needs.
 
 use super::error;
 use bnnc_base::codes;
@@ -15,8 +15,8 @@ codes! {
          Right: `--infer NAME` with the name of an inference by `laplace`.";
 }
 
-/// An error: this block needs variances for the weights, but an earlier inference block does not
-/// have them.
+/// An error: this inference block needs variances of the weights from an earlier inference block,
+/// but the earlier block does not provide them.
 pub fn no_variances(infer: &str, by: &str) -> Diagnostic {
     let text = format!(
         "`{infer}` ranks weights by their variances under `{by}`, but `{by}` has no variances for them"

@@ -12,7 +12,7 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 
 /// Rejects an element of a row that is too large for the precision. An input is too large if its
-/// square overflows; an output is too large if it overflows itself.
+/// square overflows. An output is too large if the value itself overflows.
 pub(super) fn bounded(
     values: &[f64],
     (binding, is_output): (&Binding, bool),
@@ -46,7 +46,7 @@ pub(super) fn bounded(
     ))
 }
 
-/// Returns the values of an input or output as the model reads them.
+/// Returns the values of an input or output, in the form that the model reads.
 ///
 /// # Errors
 /// Fails if a value does not have the declared type.

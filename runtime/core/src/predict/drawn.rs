@@ -25,8 +25,8 @@ impl Drawn {
         }
     }
 
-    /// Selects the values for a range of the `all` predictive draws. These draws are evenly spaced over the stored
-    /// values.
+    /// Selects the values for a range of predictive draws. There are `all` predictive draws, and their values are
+    /// evenly spaced among the stored values.
     pub(super) fn choose(&mut self, draws: Range<usize>, all: usize) {
         let values = if self.is_shared { 1 } else { draws.len() };
         self.chosen.clear();
@@ -66,7 +66,7 @@ impl Drawn {
 mod tests {
     use super::*;
 
-    /// Returns the value and the number of draws of each call.
+    /// Returns, for each call, the value and the number of draws.
     fn calls(values: usize, all: usize) -> Vec<(f64, usize)> {
         let mut drawn = Drawn::new("w", (1, true), (0..values).map(|value| value as f64).collect());
         let (mut calls, mut draw) = (Vec::new(), 0);

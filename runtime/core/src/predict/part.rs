@@ -12,7 +12,7 @@ pub(super) enum Part {
 }
 
 impl Part {
-    /// All kinds, in the order of their declaration.
+    /// All kinds of predictive quantities, in the order of their declaration.
     pub(super) const ALL: [Part; 4] = [Part::LogLikelihood, Part::Mean, Part::Draw, Part::Probabilities];
 
     /// Returns the port of this kind in programs of models with a single output.

@@ -7,10 +7,12 @@ use bnnc_kernels::arena::predict_arena_bytes;
 /// The largest number of rows per call of the prediction program.
 pub const ROWS: usize = 256;
 
-/// The largest memory of the prediction program. If a call with all draws needs more, each call computes fewer draws.
+/// The largest number of bytes that a call of the prediction program may use. If a call with all draws needs more,
+/// each call computes fewer draws.
 const BYTES: u64 = 16 << 20;
 
-/// The largest number of scalar operations in one call of the prediction program. Such a call takes a few tenths of a second. A user who interrupts
+/// The largest number of scalar operations that one call of the prediction program may do. Such a call takes a
+/// few tenths of a second. A user who interrupts
 /// the run waits for at most one call.
 const OPERATIONS: u64 = 300_000_000;
 
@@ -30,8 +32,9 @@ pub fn sizes(plan: &Plan, rows: usize, draws: usize) -> Sizes {
     halves.map(sizes).find(fits).unwrap_or(one)
 }
 
-/// Returns a limit for the cost of a call whose first draw alone costs `first`. The parts of a program that are the same for all draws are
-/// computed once per call. If these parts exceed a limit, further draws cost little. More calls would repeat these parts.
+/// Returns the largest allowed cost of a call, if a call with a single draw costs `first`. The parts of a program that are the same for
+/// all draws are computed once per call. If these parts alone exceed a limit, further draws in the same call cost little, whereas further
+/// calls would repeat these parts.
 fn with_room(first: u64) -> u64 {
     first.saturating_add(first / 2)
 }
@@ -88,7 +91,7 @@ mod tests {
         calls * plan.operations(&sizes)
     }
 
-    /// One call alone is above both limits: 512 million operations and 2 GB.
+    /// A single call exceeds both limits: it does 512 million operations and needs 2 GB.
     #[test]
     fn a_network_that_all_draws_share_is_evaluated_once() {
         assert_eq!(operations(&plan(2_000_000, 10)), 256 * (2_000_000 + 100 * 10));

@@ -16,7 +16,7 @@ pub fn file_count(path: &Path, format: &str, actual: usize) -> Diagnostic {
     fault(&codes::FILE_COUNT, At::file(path), text).help("name a file of inputs, then a file of targets")
 }
 
-/// An error: a pattern stands for files of a format whose files come in pairs.
+/// An error: the files are given by a pattern, although the files of this format come in pairs.
 pub fn pattern_of_pairs(path: &Path, format: &str) -> Diagnostic {
     let text = format!("a pattern cannot stand for the files of `{format}` data, which come in pairs");
     fault(&codes::FILE_COUNT, At::file(path), text).help(format!(
@@ -24,7 +24,7 @@ pub fn pattern_of_pairs(path: &Path, format: &str) -> Diagnostic {
     ))
 }
 
-/// An error: the file of inputs and the file of targets have different numbers of rows.
+/// An error: the numbers of rows in the file of inputs and in the file of targets are different.
 pub fn row_counts(inputs: (&Path, usize), targets: (&Path, usize)) -> Diagnostic {
     let message = format!(
         "expected {} rows as in `{}`, found {}",
@@ -68,7 +68,7 @@ pub fn column_differs(there: &Path, name: &str, (expected, actual): (&str, &str)
         .help("all files of a data item need the same columns")
 }
 
-/// An error: the files of one data item have records of different kinds, such as CIFAR-10 and
+/// An error: the files of one data item contain records of different kinds, such as CIFAR-10 and
 /// CIFAR-100.
 pub fn records_differ(there: &Path, (expected, actual): (&str, &str), here: &Path) -> Diagnostic {
     let message = format!("expected {expected} as in `{}`, found {actual}", short(here));
@@ -97,7 +97,7 @@ pub fn other_width(path: &Path, name: &str, (expected, actual): (usize, usize)) 
         .help("the new rows need the same inputs as the training rows")
 }
 
-/// An error: the axes of an array of new rows differ from its axes in training. This is an error
+/// An error: an array in the new rows does not have the same axes as in training. This is an error
 /// even if the number of elements is the same.
 pub fn other_axes(path: &Path, name: &str, (expected, actual): (&[usize], &[usize])) -> Diagnostic {
     let text = |axes: &[usize]| match axes {
@@ -142,7 +142,7 @@ pub fn unknown_column<'a>(
     named(found, span)
 }
 
-/// An error: new rows lack the column of an output, although other outputs depend on this output.
+/// An error: new rows do not have the column of an output, although other outputs depend on this output.
 pub fn absent_output(path: &Path, name: &str) -> Diagnostic {
     let name = shown(name);
     let text = format!("there is no column `{name}`");
@@ -271,7 +271,7 @@ pub fn no_channels(path: &Path, axes: &[usize]) -> Diagnostic {
     )
 }
 
-/// An error: the squares to shuffle are so large that an image contains fewer than two of them.
+/// An error: the squares that should be shuffled are so large that an image contains fewer than two of them.
 pub fn large_squares(path: &Path, side: usize, axes: &[usize]) -> Diagnostic {
     let text =
         format!("images of the shape {axes:?} hold fewer than two squares with a side of {side} pixels");

@@ -7,7 +7,7 @@ const BOUND: f64 = f64::from_bits((1023 + 500) << 52);
 /// A power of two that scales numbers outside the bound.
 const SCALE: f64 = f64::from_bits((1023 + 600) << 52);
 
-/// A running sum of squares.
+/// The sum of the squares of the values that have been added so far.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Squares {
     small: f64,
@@ -32,12 +32,12 @@ impl Squares {
         }
     }
 
-    /// Returns the root of the mean square, or `None` without values.
+    /// Returns the square root of the mean square, or `None` if there are no values.
     pub(super) fn root_mean(self) -> Option<f64> {
         (self.count > 0.0).then(|| self.root(self.count))
     }
 
-    /// Returns the root of the sum of squares divided by `divisor`.
+    /// Divides the sum of squares by `divisor`, and returns the square root of the result.
     pub(super) fn root(self, divisor: f64) -> f64 {
         if self.large > 0.0 {
             return ((self.large + self.medium / SCALE / SCALE) / divisor).sqrt() * SCALE;

@@ -132,7 +132,7 @@ fn class_metrics_match_hand_computation() {
     near(get(&metrics, "accuracy"), 0.5, 0.0);
     near(get(&metrics, "nll"), -(0.7_f64.ln() + 0.4_f64.ln()) / 2.0, 1e-15);
     near(get(&metrics, "brier"), (0.09 + 0.09 + 0.36 + 0.36) / 2.0, 1e-15);
-    // The confidences 0.7 (of a correct prediction) and 0.6 (of a wrong one) lie in bins 11 and 9.
+    // The correct prediction has the confidence 0.7, which lies in bin 11. The wrong prediction has the confidence 0.6, which lies in bin 9.
     // The mean gap is (|0.7 - 1| + |0.6 - 0|) / 2.
     near(get(&metrics, "ece"), 0.45, 1e-15);
 }

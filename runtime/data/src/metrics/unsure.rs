@@ -23,7 +23,7 @@ impl Unsure {
         self.outliers.push(entropy(probabilities));
     }
 
-    /// Returns whether all entropies can be ordered: none of them is NaN.
+    /// Returns whether all entropies can be ordered. This is the case if none of them is NaN.
     fn is_ordered(&self) -> bool {
         let rows = self.rows.iter().map(|(entropy, _)| entropy);
         !rows.chain(&self.outliers).any(|entropy| entropy.is_nan())
@@ -43,7 +43,7 @@ impl Unsure {
     }
 
     /// Computes the exact area under the ROC curve from ranks (Mann and Whitney 1947). The detector
-    /// treats rows with a large entropy as outliers. Rows of equal entropy share their middle rank.
+    /// treats rows with a large entropy as outliers. Rows with equal entropies all get their mean rank.
     pub fn auroc(&self) -> Option<f64> {
         let (count, rows) = (self.outliers.len() as f64, self.rows.len() as f64);
         if self.outliers.is_empty() || self.rows.is_empty() {
@@ -68,8 +68,9 @@ impl Unsure {
 
     /// For each rejected fraction in [`REJECTED`], returns the accuracy after the most uncertain
     /// predictions have been rejected. Rows and outliers are ranked together, and a prediction for
-    /// an outlier always counts as wrong. If predictions have equal entropy and only some of them
-    /// are rejected, the result is the mean accuracy over all choices of these predictions. Without
+    /// an outlier always counts as wrong. Several predictions may have equal entropies, and only
+    /// some of them may be rejected. The result is then the mean accuracy over all
+    /// possible choices of the rejected predictions. Without
     /// outliers, the result is empty.
     pub fn rejection(&self) -> Vec<(f64, f64)> {
         if self.outliers.is_empty() {
@@ -92,9 +93,9 @@ impl Unsure {
     }
 }
 
-/// Returns the number of correct predictions among the first `kept` predictions. If predictions
-/// have equal entropy and only a fraction of them is kept, this fraction of their correct
-/// predictions is counted.
+/// Returns the number of correct predictions among the first `kept` predictions. If several
+/// predictions have equal entropy and only a fraction of them is kept, the same fraction of the
+/// correct predictions among them is counted.
 fn right_of(sorted: &[(f64, bool)], kept: f64) -> f64 {
     let (mut left, mut right) = (kept, 0.0);
     for ties in sorted.chunk_by(|one, other| one.0 == other.0) {

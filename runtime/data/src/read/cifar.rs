@@ -1,4 +1,5 @@
-//! The binary files of CIFAR-10 and CIFAR-100: records of one or two label bytes and 3072 bytes of an image, channels first.
+//! The binary files of CIFAR-10 and CIFAR-100. A record consists of one or two bytes of labels, and the 3072 bytes of an
+//! image with the channels as its first axis.
 
 use super::{Reading, ShapedValues, bytes};
 use crate::diagnostics::{self, At, Faults};
@@ -9,7 +10,7 @@ use std::path::Path;
 const AXES: [usize; 3] = [3, 32, 32];
 const PIXELS: usize = AXES[0] * AXES[1] * AXES[2];
 
-/// A data set with this format.
+/// One of the two data sets that have this format.
 struct Records {
     name: &'static str,
     /// The number of classes of each label. The last label is the target.
@@ -31,7 +32,8 @@ impl Records {
         self.classes.len() + PIXELS
     }
 
-    /// Returns the first record with a label outside the classes, counted from 0, and this label.
+    /// Finds the first record with a label that is not one of the classes. Returns the index of the
+    /// record, counted from 0, and this label.
     fn wrong_label(&self, bytes: &[u8]) -> Option<(usize, u8)> {
         let records = bytes.chunks_exact(self.width()).enumerate();
         let mut wrong = records.filter_map(|(at, record)| {
@@ -42,8 +44,8 @@ impl Records {
     }
 }
 
-/// Returns the images `[rows, 3, 32, 32]` and the labels `[rows]`. The length of the file and its labels decide which data set it is. If both data
-/// sets are possible, it is the data set of the files that were read before.
+/// Returns the images `[rows, 3, 32, 32]` and the labels `[rows]`. The length and the labels of the file show which data set it belongs to. If
+/// both data sets are possible, the file is read as a part of the data set of the earlier files.
 ///
 /// # Errors
 /// Fails if the file is not of either data set, or if an earlier file belongs to the other data set. The labels of the two data sets have different

@@ -1,4 +1,4 @@
-//! A column of a CSV file while the file is read.
+//! Stores a column of a CSV file while the file is read.
 
 use super::Reading;
 use super::marks::{is_missing_number, is_missing_text};
@@ -19,8 +19,8 @@ const TRUTH: &[(&str, i64)] = &[
     ("TRUE", 1),
 ];
 
-/// A column while it grows. The first cell that does not mark a missing value decides whether the
-/// column holds numbers or text.
+/// A column to which cells are being added. The first cell that does not mark a missing value
+/// decides whether the column holds numbers or text.
 pub(super) enum Column {
     /// A column that does not have cells yet. Memory will be reserved for this number of rows.
     Unknown(usize),
@@ -119,8 +119,8 @@ impl Column {
         }
     }
 
-    /// Returns the elements as reals. If the column holds integers so far, they are converted to
-    /// reals first.
+    /// Returns the elements as reals. If all elements so far are integers, they are first converted
+    /// to reals.
     fn reals(&mut self) -> &mut Vec<f64> {
         let so_far = match self {
             // The two element types have the same size, so the conversion reuses the allocation.

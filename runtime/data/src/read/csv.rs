@@ -43,9 +43,9 @@ fn parsed(path: &Path, bytes: &[u8], reading: &Reading) -> Result<Parsed, Faults
         return Err(vec![diagnostics::no_rows(path, "columns")]);
     }
     let names = counted_header(path, &record, reading)?;
-    // Memory is reserved for this number of rows. Each cell takes at least two bytes of the file.
-    // This bounds the number of rows. Without this bound, a header of many names above many blank
-    // lines would reserve gigabytes.
+    // Memory is reserved for this number of rows. Each cell takes at least two bytes of the file,
+    // so the size of the file limits the number of rows. Without this limit, gigabytes would be
+    // reserved for a file with many names in the header and many blank lines below it.
     let lines = lines(text);
     let rows = lines.min(text.len() / (2 * names.len()) + 1);
     let texts: Vec<bool> = names.iter().map(|name| reading.is_text(name)).collect();
@@ -113,8 +113,8 @@ fn parsed(path: &Path, bytes: &[u8], reading: &Reading) -> Result<Parsed, Faults
     })
 }
 
-/// Returns whether a rejected cell stands for a missing value. Such a cell is empty, a mark such as
-/// `NA`, or `NaN`.
+/// Returns whether a rejected cell stands for a missing value. Such a cell is empty, or contains
+/// `NaN` or a mark such as `NA`.
 fn is_gap(fault: &Diagnostic, cell: &[u8]) -> bool {
     diagnostics::is_missing_value(fault) || cell.trim_ascii().eq_ignore_ascii_case(b"nan")
 }
@@ -177,11 +177,11 @@ fn unclosed(path: &Path, text: &[u8], (start, row): (usize, usize)) -> Option<Di
     is_open.then(|| diagnostics::malformed(At { path, row, column: 0 }, "csv", detail))
 }
 
-/// Returns the names of the columns. First counts the memory of the names and of the columns that
-/// will be filled.
+/// Returns the names of the columns. First counts the memory that the names and the columns will
+/// need.
 fn counted_header(path: &Path, record: &ByteRecord, reading: &Reading) -> Result<Vec<String>, Faults> {
-    // For each column, memory is needed for the name, for a copy of the name in the set of known
-    // names, and for the column itself.
+    // Each column needs memory for its name, for a copy of the name in the set of known names, and
+    // for its elements.
     let column_bytes = 2 * size_of::<String>() + size_of::<GrowingColumn>();
     let bytes = record.len().saturating_mul(column_bytes) + record.as_slice().len();
     reading.take(path, bytes).map_err(|fault| vec![fault])?;
@@ -190,7 +190,7 @@ fn counted_header(path: &Path, record: &ByteRecord, reading: &Reading) -> Result
 
 fn header(path: &Path, record: &ByteRecord) -> Result<Vec<String>, Faults> {
     let mut names: Vec<String> = Vec::new();
-    // A set finds a name in constant time. With linear searches, 40,000 columns would be slow.
+    // A name is looked up in a set, in constant time. With linear searches, 40,000 columns would be slow.
     let mut known = HashSet::new();
     let mut faults = Vec::new();
     for (i, cell) in record.iter().enumerate() {
@@ -265,7 +265,7 @@ impl GrowingColumn {
         reading: &Reading,
     ) -> Result<(), Diagnostic> {
         if self.opening.keep(&self.column, cell, (at.row, row)) {
-            // If the mark exceeds the limit on memory, the next row reports this.
+            // If there is too little memory for the mark, the error is reported at the next row.
             let _ = reading.take(at.path, MARK);
             return Ok(());
         }
@@ -286,7 +286,7 @@ impl GrowingColumn {
         }
     }
 
-    /// Ends the column. If all its cells are marks, they are texts.
+    /// Ends the column. If all of its cells are marks, the marks become texts.
     fn end(&mut self) {
         self.opening.settle(None, &mut self.column);
     }
@@ -303,7 +303,7 @@ struct Empty {
 impl Empty {
     fn push(&mut self, row: usize, fault: Diagnostic) {
         self.count += 1;
-        // Marks before the first value of the column are reported after later empty cells.
+        // Marks that precede the first value of the column may be reported only after later empty cells.
         let at = self.rows.partition_point(|known| *known < row);
         self.rows.insert(at, row);
         self.first.insert(at, fault);

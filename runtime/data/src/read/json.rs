@@ -10,23 +10,25 @@ use serde_json::Value;
 use std::fmt;
 use std::path::Path;
 
-/// The number of bytes of one member of an object, without the text of its name.
+/// The number of bytes that one member of an object takes, without the text of its name.
 const MEMBER: usize = size_of::<String>() + size_of::<Value>() + 8 + 16;
 
 /// Returns an upper bound on the memory of the values and arrays that are parsed from a text, in
-/// bytes. The bound counts every value and string at the character that stands before it.
+/// bytes. The bound is a sum over characters: each character that comes before a value, a member or
+/// a string adds a fixed number of bytes.
 fn memory(text: &[u8]) -> usize {
     let of_mark = |byte: &u8| match byte {
-        // In the array that is built from a list, a number takes 8 bytes, and 8 more while integers
-        // become reals. The sum is doubled, because a list that grows may double its capacity.
+        // In the array that is built from a list, a number takes 8 bytes, and 8 further bytes while
+        // integers are converted to reals. The sum is counted twice, because a growing list can
+        // reserve up to twice the space that it uses.
         b',' => 2 * (size_of::<Value>() + 8 + 8),
-        // A list has room for at least four values. A header of the allocator takes 16 bytes.
+        // A list reserves space for at least four values. The allocator adds a header of 16 bytes.
         b'[' => 4 * size_of::<Value>() + 16 + 2 * (8 + 8),
-        // A member of an object has a name, a hash and a slot of 16 bytes in a table of hashes. An
-        // object has room for at least four members.
+        // A member of an object takes memory for a name, a hash, and a slot of 16 bytes in a table of hashes. An
+        // object reserves space for at least four members.
         b'{' => 4 * MEMBER,
         b':' => 2 * MEMBER,
-        // A string takes its length and a header of at most 32 bytes.
+        // A string takes as many bytes as it is long, plus a header of at most 32 bytes.
         b'"' => 16,
         _ => 0,
     };

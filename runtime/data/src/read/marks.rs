@@ -5,7 +5,7 @@
 const EVERYWHERE: &[&str] = &["#N/A", "?", "N/A", "NA", "NULL", "NaN", "n/a", "nan", "null"];
 
 /// Marks that stand for a missing value only among numbers. In a column of text, they are ordinary
-/// texts: `none` may be a class of its own.
+/// texts. For example, `none` may be one of the classes.
 const AMONG_NUMBERS: &[&str] = &["#NA", "#NULL!", "#VALUE!", "-", "--", ".", "none"];
 
 /// Returns whether a text stands for a missing value in every column.

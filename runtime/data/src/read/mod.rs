@@ -31,7 +31,7 @@ pub const TARGET: &str = "target";
 
 /// The contents of a file that consists of columns or of named arrays.
 struct Parsed {
-    /// The number of the file's first row, as messages count rows.
+    /// The number that messages give to the first row of the file.
     first_row: usize,
     arrays: Vec<Array>,
     /// The number of rows.
@@ -55,7 +55,7 @@ impl Parsed {
 /// The shape and the elements of an array.
 type ShapedValues = (Vec<usize>, ArrayValues);
 
-/// Reads one of two files that belong together, and returns the shape and the elements of its array.
+/// A reader for one of two files that belong together. It returns the shape and the elements of the array in the file.
 type Half = fn(&Path, &[u8]) -> Result<ShapedValues, Diagnostic>;
 
 /// The reader of a format.
@@ -247,7 +247,7 @@ fn half(read: Half, file: &Path, reading: &Reading) -> Result<(Vec<usize>, Array
     Ok((shape, values))
 }
 
-/// Changes an array to one vector per example. A target that has one value per example remains a
+/// Reshapes an array to one vector per example. A target that has one value per example remains a
 /// scalar.
 fn flattened(name: &str, (shape, values): (Vec<usize>, ArrayValues)) -> Array {
     let rows = shape[0];

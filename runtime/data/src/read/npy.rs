@@ -1,5 +1,5 @@
-//! NumPy's NPY format, versions 1 to 3. A file has a magic string, a Python dictionary with type,
-//! order and shape, and the elements.
+//! NumPy's NPY format, versions 1 to 3. A file consists of a magic string, a Python dictionary
+//! (type, order and shape), and the elements.
 
 use super::ShapedValues;
 use crate::diagnostics::{self, At};

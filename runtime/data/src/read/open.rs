@@ -7,7 +7,7 @@ use bnnc_base::diagnostic::Diagnostic;
 use std::io::{ErrorKind, Read};
 use std::path::Path;
 
-/// A gzip stream may unpack to this number of bytes at most. Without this limit, a file of a few
+/// A gzip stream may unpack to at most this number of bytes. Without this limit, a file of a few
 /// kilobytes could fill the memory. The same limit applies to the bytes from a pipe or a device,
 /// because such a source may never end.
 const LARGEST_UNPACKED: u64 = 2 << 30;
@@ -54,7 +54,7 @@ fn whole(path: &Path, reading: &Reading) -> Result<Vec<u8>, Diagnostic> {
     Ok(packed)
 }
 
-/// Reads a stream to its end, or until it has more than `limit` bytes. The memory is never larger
+/// Reads a stream to its end, or until more than `limit` bytes have been read. The memory is never larger
 /// than `limit` plus one byte. `expected` is the likely number of bytes.
 fn contents(stream: impl Read, expected: u64, limit: u64) -> std::io::Result<Vec<u8>> {
     let most = usize::try_from(limit.saturating_add(1)).unwrap_or(usize::MAX);

@@ -1,10 +1,11 @@
-//! Marks at the beginning of a CSV column, whose meaning depends on the first other cell.
+//! Stores the marks (such as `NA`) at the beginning of a CSV column. Their meaning depends on the
+//! first cell that is not a mark.
 
 use super::column::Column;
 use super::marks::{is_missing_number, is_missing_text};
 use crate::levels::Levels;
 
-/// An upper bound of the memory that an opening mark takes, in bytes.
+/// An upper bound on the memory that a mark at the beginning of a column takes, in bytes.
 pub(super) const MARK: usize = 2 * size_of::<OpeningMark>();
 
 /// The marks at the beginning of a column whose type is not known yet.
@@ -24,8 +25,8 @@ pub(super) struct OpeningMark {
 }
 
 impl OpeningMarks {
-    /// Keeps a cell of a column without a type if the cell is a mark. Returns whether it was kept.
-    /// `line` is the row in the file, and `row` the row in the table.
+    /// Stores a cell if it is a mark and the type of its column is not known yet. Returns whether the
+    /// cell was stored. `line` is the number of the row in the file, and `row` is its index in the table.
     pub(super) fn keep(&mut self, column: &Column, cell: &[u8], (line, row): (usize, usize)) -> bool {
         if !matches!(column, Column::Unknown(_)) {
             return false;

@@ -26,8 +26,8 @@ use std::time::SystemTime;
 /// of an allocation would depend on a number in the file.
 const PIECE: usize = 1 << 16;
 
-/// The values of a file may take at most [`LARGEST`] bytes, or [`LARGEST_RATIO`] times the size of
-/// the file if this is more. A run of equal values takes a few bytes in the file regardless of its
+/// The values of a file may take at most [`LARGEST`] bytes or [`LARGEST_RATIO`] times the size of the
+/// file, whichever is more. A run of equal values takes a few bytes in the file regardless of its
 /// length. Without a limit, a small file could therefore fill the memory.
 const LARGEST: u64 = 2 << 30;
 const LARGEST_RATIO: u64 = 100;
@@ -43,8 +43,8 @@ const LEAST_READ: usize = 4096;
 
 /// For each record that was read, this number of bytes is added to the limit. A page of equal values
 /// takes a few bytes, but costs four calls for its header and its contents, so a file of many such
-/// pages would otherwise exceed the limit. The number of records is bounded by the memory of their
-/// values.
+/// pages would otherwise exceed the limit. The number of records is limited, because the values of
+/// the records must fit into memory.
 const READ_PER_RECORD: u64 = 64;
 
 /// A file and the number of bytes that may still be read from it.
@@ -121,8 +121,8 @@ impl ChunkReader for Bounded {
     }
 }
 
-/// The number of bytes that the values of a file may still take, and the number of bytes that may
-/// still be read for them.
+/// The remaining limits for a file: the number of bytes that its values may still take, and the
+/// number of bytes that may still be read for these values.
 struct Room {
     all: u64,
     left: Cell<u64>,

@@ -12,10 +12,10 @@ use std::path::{Path, PathBuf};
 /// order.
 pub type Gaps = BTreeMap<String, Vec<usize>>;
 
-/// The number of elements for which an empty vector gets room if no larger number is expected.
+/// The number of elements for which an empty vector reserves space if no larger number is expected.
 const FEWEST: usize = 16;
 
-/// The limits, choices and results of reading the files of a data item.
+/// The limits and options for reading the files of a data item, and the results of reading.
 #[derive(Debug)]
 pub struct Reading {
     limit: u64,
@@ -26,7 +26,7 @@ pub struct Reading {
     records: RefCell<Option<(PathBuf, &'static str)>>,
     /// The names of the columns to read, or `None` to read all columns.
     only: Option<HashSet<String>>,
-    /// The names of the columns of files that were not read.
+    /// The names of columns that the files contain but that were not read.
     unread: RefCell<BTreeSet<String>>,
     /// The missing values that were found, or `None` if missing values are errors.
     gaps: Option<RefCell<Gaps>>,
@@ -89,7 +89,7 @@ impl Reading {
         }
     }
 
-    /// Limits the reading to the columns of these names; `None` reads all columns. The cells of
+    /// Restricts reading to the columns with these names. If `names` is `None`, all columns are read. The cells of
     /// other columns are not examined.
     pub fn with_only(self, names: Option<HashSet<String>>) -> Reading {
         Reading { only: names, ..self }
@@ -109,13 +109,13 @@ impl Reading {
         self.unread.borrow().iter().cloned().collect()
     }
 
-    /// Treats columns of these names as text, even if their first row looks like a number.
+    /// Treats columns with these names as text, even if their first row looks like a number.
     pub fn with_texts<'a>(self, names: impl Iterator<Item = &'a String>) -> Reading {
         self.know_texts(names);
         self
     }
 
-    /// Treats columns of these names as text in the files that are read after this call.
+    /// Treats columns with these names as text, in all files that are read after this call.
     pub(crate) fn know_texts<'a>(&self, names: impl Iterator<Item = &'a String>) {
         self.texts.borrow_mut().extend(names.cloned());
     }
@@ -131,7 +131,7 @@ impl Reading {
         self.records.borrow().clone()
     }
 
-    /// Records the kind of the records of a file, unless an earlier file has set the kind.
+    /// Stores the kind of records that a file contains, unless an earlier file has set the kind.
     pub(super) fn know_records(&self, path: &Path, kind: &'static str) {
         let mut records = self.records.borrow_mut();
         records.get_or_insert_with(|| (path.to_path_buf(), kind));
@@ -154,7 +154,7 @@ impl Reading {
         self.limit.saturating_sub(self.used.get())
     }
 
-    /// Counts bytes of memory that the contents of a file take.
+    /// Adds to the count of the bytes that the contents of files take in memory.
     ///
     /// # Errors
     /// Fails if more bytes have been counted than the limit allows.
@@ -167,9 +167,9 @@ impl Reading {
         }
     }
 
-    /// Makes room for at least one more element in a vector. The memory is counted before it is
-    /// reserved. An empty vector gets room for `expected` elements, and a full vector doubles its
-    /// capacity.
+    /// Reserves space for at least one more element in a vector. The memory is counted before it is
+    /// reserved. An empty vector reserves space for `expected` elements, and a full vector doubles
+    /// its capacity.
     ///
     /// # Errors
     /// Fails if the memory exceeds the limit, or if the system does not provide it.
@@ -193,8 +193,8 @@ impl Reading {
             .map_err(|_| diagnostics::too_little_memory(path, left))
     }
 
-    /// Releases the memory that [`Reading::grow`] reserved for a vector, but that its elements do
-    /// not need.
+    /// Releases memory that [`Reading::grow`] reserved for a vector, but that the vector's elements
+    /// do not need.
     pub(super) fn fit<T>(&self, elements: &mut Vec<T>) {
         self.free(size_of::<T>() * (elements.capacity() - elements.len()));
         elements.shrink_to_fit();

@@ -69,8 +69,8 @@ impl Pending {
         let renamed = whole
             .and_then(|file| file.sync_all())
             .and_then(|()| fs::rename(temporary, &self.target));
-        // Only the error of renaming is reported. If removing the temporary file fails too, the
-        // file merely stays.
+        // Only the error of the renaming is reported. If the temporary file cannot be removed
+        // either, it remains in the folder.
         renamed.inspect_err(|_| drop(fs::remove_file(temporary)))
     }
 

@@ -4,8 +4,8 @@
 //! step size and inverse metric stand between the draws of the warm-up and the other draws. CmdStan
 //! splits names at dots, so a site such as `hidden.w` is written as `hidden_w`. The elements of
 //! this site are written as `hidden_w.1.2`, with indices from 1 and in column-major order. Indices
-//! in Stan are integers, so if elements have names, comments list these names. Numbers are written
-//! with all their digits. Only statistics that CmdStan also has are written. Elapsed times are not
+//! in Stan are integers, so if elements have names, comments list these names. Numbers are written with
+//! all of their digits. Only statistics that CmdStan also has are written. Elapsed times are not
 //! written, so that the same draws give the same bytes.
 
 use crate::diagnostics;
@@ -16,7 +16,7 @@ use std::fmt::Write as _;
 use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-/// The settings of a run that are written into a file.
+/// The settings of a run that are written to a Stan CSV file.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Settings<'a> {
     /// The model's name.
@@ -70,7 +70,7 @@ pub struct ChainWriter {
     /// For each of the first columns, the index of its statistic, or `None` if the sampler does not
     /// compute this statistic.
     statistics: Vec<Option<usize>>,
-    /// For each of the other columns, the index of its value among the values of a draw.
+    /// For each of the other columns, the index of the column's value among the values of a draw.
     elements: Vec<usize>,
     metric: Option<MetricKind>,
     /// The byte position at which the file states the number of draws, and the width in bytes
@@ -210,7 +210,7 @@ impl ChainWriter {
     }
 }
 
-/// Returns the columns of the sampler's statistics, with the index of the statistic in each column.
+/// Returns the columns for the sampler's statistics. Each column is returned with the index of its statistic.
 /// `lp__` is always the first column, because readers recognise the header by this name.
 fn statistic_columns(statistics: &[&str]) -> (Vec<String>, Vec<Option<usize>>) {
     let place = |name: &str| statistics.iter().position(|other| *other == name);

@@ -129,8 +129,8 @@ pub struct ZarrStore {
 }
 
 impl ZarrStore {
-    /// Begins a store. Every group gets the given attributes, and two attributes that name `bnnc`
-    /// and its version as the writer.
+    /// Begins a store. Every group gets the given attributes. Two further attributes state that the
+    /// writer is `bnnc`, and its version.
     ///
     /// # Errors
     /// Fails if the folder cannot be written. Also fails if the path exists but is not a Zarr

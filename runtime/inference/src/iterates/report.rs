@@ -1,4 +1,4 @@
-//! The report on iterates and members of ensembles: diagnostics in the result object, and lines of the printed table.
+//! The report on iterates and on members of ensembles. It consists of diagnostics in the result object, and of lines in the printed table.
 
 use crate::posterior::of_sites;
 use bnnc_abi::iterates::{Covariance, Swag};
@@ -52,7 +52,7 @@ pub fn diagnostics(value: &mut Value, infer: &InferenceBlock, found: &Collected,
 /// The iterates have diverged if the loss per row rises by more than this number.
 const ASTRAY: f64 = 1.0;
 
-/// Returns the warnings about the iterates of an inference block that was trained on `rows` rows of the data.
+/// Returns the warnings about the iterates of an inference block. `rows` is the number of rows on which it was trained.
 pub fn warnings(
     infer: &InferenceBlock,
     found: &Collected,
@@ -114,7 +114,7 @@ const BROAD: f64 = 25.0;
 /// with a constant rate.
 const FALL: f64 = 2.0;
 
-/// Returns the factor that the learning rate decreases by while iterates are collected, if the factor is above [`FALL`]. If the rate decreases to
+/// Returns the factor by which the learning rate decreases while iterates are collected, if this factor is above [`FALL`]. If the rate decreases to
 /// zero, the factor is infinite.
 fn fall(swag: &Swag, fitted: &TrainingResult, rows: usize) -> Option<f64> {
     let (planned, rates) = (fitted.planned, swag.train.options.rates(rows));

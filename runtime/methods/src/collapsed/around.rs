@@ -1,8 +1,8 @@
-//! The distributions of the outputs of rows around one iterate.
+//! The distributions of the outputs around one iterate, for a block of rows.
 
 use crate::collapsed::function::LocationDist;
 
-/// The distributions of the rows of a block around one iterate.
+/// The distributions around one iterate, for the rows of a block.
 #[derive(Clone, Debug, Default)]
 pub struct Around {
     /// The distribution of the location over the box, for each row and output: `[rows, outputs]`.

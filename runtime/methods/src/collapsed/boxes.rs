@@ -6,16 +6,16 @@ use bnnc_core::states::StateValues;
 use bnnc_data::metrics;
 use std::ops::Range;
 
-/// Half the width of the box of a bias that has the same value at all iterates. The constant comes
+/// Half the width of the box around a bias whose value is the same at all iterates. The constant comes
 /// from the published code.
 const HALF_OF_POINT: f64 = 5e-5;
 
 /// One weight whose box has a positive width.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BoxedWeight {
-    /// The index of the weight: the position among the elements of all sites that may be collapsed.
+    /// The position of the weight among the elements of all sites that may be collapsed.
     pub number: u32,
-    /// The index of the weight's site: the position among the sites that may be collapsed.
+    /// The position of the weight's site among the sites that may be collapsed.
     pub site: usize,
     /// The index of the weight within its site.
     pub element: usize,
@@ -34,8 +34,8 @@ impl BoxedWeight {
     /// Returns the base of the box for this weight: a value near the middle of its range. The
     /// middle itself is avoided, because kinks often pass through it.
     pub fn base(&self) -> f64 {
-        // Each weight gets a different offset from the middle, because the fractional parts of the
-        // multiples of the golden ratio all differ.
+        // The multiples of the golden ratio all have different fractional parts. Each weight
+        // therefore gets a different offset from the middle.
         let apart = (f64::from(self.number) * 0.618_033_988_749_894_9).fract() - 0.5;
         self.lower + (0.5 + 0.02 * apart) * self.width()
     }
@@ -127,8 +127,7 @@ impl Boxes {
     }
 }
 
-/// Returns the ends of the box of one weight, computed from the values of the weight at all
-/// iterates.
+/// Computes the ends of the box of one weight from its values at all iterates.
 fn ends<I: Iterator<Item = f64>>(extent: BoxExtent, all: impl Fn() -> I) -> (f64, f64) {
     let range = metrics::extent(all());
     match extent {

@@ -1,6 +1,5 @@
-//! The choice of the weights to integrate over. There are three choices: all weights that differ
-//! between iterates, the incoming weights of some units, or the weights that change the outputs
-//! most.
+//! The choice of the weights to integrate over. bnnc chooses all weights that differ between
+//! iterates, the incoming weights of some units, or the weights that change the outputs most.
 
 use crate::collapsed::boxes::Boxes;
 use crate::collapsed::local::{LocalProgram, LocationBlock};
@@ -18,14 +17,14 @@ use serde::{Deserialize, Serialize};
 /// elements of all sites that may be collapsed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Choice {
-    /// The weights among which each row chooses, in ascending order.
+    /// The weights that may be integrated over, in ascending order. Each row chooses from these weights.
     pub columns: Vec<u32>,
     /// The weights to integrate over for each output, if all rows share one choice. If each row has
     /// its own choice, the list is empty.
     pub fixed: Vec<Vec<u32>>,
 }
 
-/// The prefix of the names of the tensors that store the choice.
+/// The tensors that store the choice have names with this prefix.
 pub const PREFIX: &str = "collapsed/";
 
 /// The names of these tensors.
@@ -34,8 +33,7 @@ const FIXED: &str = "collapsed/fixed";
 
 impl Choice {
     /// Returns the choice as two tensors: `collapsed/columns` `[columns]` and `collapsed/fixed`
-    /// `[outputs, columns]`. A row of `collapsed/fixed` that has fewer weights than the longest row
-    /// is padded with -1.
+    /// `[outputs, columns]`. Shorter rows of `collapsed/fixed` are padded with -1 at the end.
     pub fn arrays(&self) -> Vec<PosteriorArray<'static>> {
         let numbers = |numbers: &[u32]| {
             numbers
@@ -125,7 +123,8 @@ pub fn choose(
 }
 
 /// Returns, for each output, the weights that change this output most. The score of a weight is the
-/// width of its box times the slope of the output, summed over the training rows and the iterates.
+/// width of its box times the slope of the output along this weight. Scores are summed over the
+/// training rows and the iterates.
 fn movers(
     programs: (&InferenceBlock, &Collapsed),
     found: &Collected,
@@ -156,10 +155,10 @@ fn movers(
         .collect())
 }
 
-/// Returns a score for each weight: the approximate change of one output of one row if the weight
-/// moves across its box. The score is the width of the box times the larger of two absolute slopes.
-/// One slope is computed near the middle of the box, and the other at a corner on the other side of
-/// the kinks.
+/// Returns a score for each weight. The score is the approximate change of one output of one row when the
+/// weight moves across its box. The score is the width of the box times the larger of two absolute slopes.
+/// One slope is computed near the middle of the box. The other slope is computed at a corner of the box,
+/// on the other side of the kinks.
 pub fn scores(boxes: &Boxes, (row, output): (usize, usize), blocks: [&LocationBlock; 2]) -> Vec<f64> {
     let [here, across] = blocks.map(|block| block.slope_of(row, output));
     let slopes = here
@@ -170,9 +169,9 @@ pub fn scores(boxes: &Boxes, (row, output): (usize, usize), blocks: [&LocationBl
     widths.zip(slopes).map(|(width, slope)| width * slope).collect()
 }
 
-/// Returns the weights to integrate over, as places within the box in ascending order. These are
-/// the weights that are integrated over in every row, and of the other weights those with the
-/// highest scores. Weights with score 0 are left out.
+/// Returns the weights to integrate over, as ascending indices into the box. The result contains
+/// every weight that is integrated over in all rows. Of the other weights, it contains those with
+/// the highest scores. Weights with score 0 are left out.
 pub fn chosen(boxes: &Boxes, options: &CollapsedSettings, scores: &[f64]) -> Vec<usize> {
     let is_always = |at: usize| options.always.contains(&boxes.columns[at].site);
     let part = |always: bool| -> Vec<f64> {
@@ -200,11 +199,11 @@ pub fn most(scores: &[f64], count: usize) -> Vec<usize> {
     places
 }
 
-/// Returns the incoming weights of the kinks with the highest scores. The score of a kink is a
-/// product: the width of its range of values over the box, times the change of the outputs per unit
-/// of its value. Scores are summed over the training rows and the iterates. Only kinks that do not
-/// depend on other kinks are scored. A kink may be affected by kinks of earlier layers. The
-/// incoming weights of such a kink include the incoming weights of those earlier kinks.
+/// Returns the incoming weights of the kinks with the highest scores. The score of a kink is a product:
+/// the width of the range of its values over the box, times the change of the outputs per unit of this
+/// value. Scores are summed over the training rows and the iterates. Only kinks that do not
+/// depend on other kinks are scored. A kink may be affected by kinks of earlier layers. The incoming
+/// weights of such a kink include the incoming weights of the earlier kinks.
 fn feeding(
     programs: (&InferenceBlock, &Collapsed),
     found: &Collected,

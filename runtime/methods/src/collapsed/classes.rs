@@ -1,8 +1,8 @@
 //! Predictions of classes and Booleans. For each iterate, bnnc integrates a sigmoid over the
 //! weights. The prediction is the average of these integrals over the iterates.
 //!
-//! The probability of a class is the mean of `sigmoid(f - g)`, where `f` is the logit of the class
-//! and `g` is the log-sum-exp of the other logits. The other logits keep their values at the
+//! Let `f` be the logit of a class, and `g` the log-sum-exp of the other logits. The probability of
+//! the class is the mean of `sigmoid(f - g)`. The other logits keep their values at the
 //! iterate. The probabilities of all classes therefore do not sum to one. They are normalised at
 //! the end.
 
@@ -26,7 +26,7 @@ const PANELS: usize = 32;
 /// An integral over a distribution leaves out the two tails. Each tail has at most this
 /// probability.
 const ALL: f64 = 1e-15;
-/// The largest number of distances that are tried in the search for an end of a distribution. The
+/// The search for an end of a distribution tries at most this number of distances. The
 /// first distance from the centre is one standard deviation. Each further distance is twice the
 /// previous one.
 const DOUBLINGS: u32 = 20;
@@ -100,7 +100,7 @@ pub fn write(all: &[Around], scored: &ScoredClasses<'_>, pool: &Pool, predictive
     sum
 }
 
-/// Returns the mean error over the iterates of `sigmoid(sign * location[at] + more(iterate))`.
+/// Returns the error of `sigmoid(sign * location[at] + more(iterate))`, averaged over the iterates.
 fn error(
     all: &[Around],
     (at, sign): (usize, f64),
@@ -246,7 +246,7 @@ fn mean_of_law(above: &dyn Fn(f64) -> f64, spread: &Spread, sigmoid: Sigmoid) ->
         return value(sigmoid, centre);
     }
     // The support is often much wider than the range that contains nearly all of the probability.
-    // If rounding hides the ends of this range, the integral runs over the whole support.
+    // If rounding errors hide an end of this range, the integral starts or stops at the end of the support instead.
     let end = |sign: f64, probability: f64, last: f64| {
         let places = (0..DOUBLINGS).map(|power| centre + sign * sd * f64::from(1_u32 << power));
         let mut inside = places.take_while(|y| (ends.0..=ends.1).contains(y));
@@ -384,8 +384,8 @@ mod tests {
     use bnnc_math::special::softplus;
     use bnnc_piecewise::{UniformTerm, Unit};
 
-    /// The distribution of `outgoing * relu(w)`, where `w` is uniform on `[-1, 1]`. The value of
-    /// `relu(w)` is 0 with probability one half, and otherwise uniform on `[0, 1]`.
+    /// The distribution of `outgoing * relu(w)`, where `w` is uniform on `[-1, 1]`. With a
+    /// probability of one half, `relu(w)` is 0. Otherwise, it is uniform on `[0, 1]`.
     fn rectified(outgoing: f64) -> LocationDist {
         let terms = vec![UniformTerm {
             slope: 1.0,
@@ -432,8 +432,8 @@ mod tests {
         }
     }
 
-    /// Each of the four units is 0 or uniform on `[0, 1]`. The integral over the sum of the units
-    /// does not have a closed form.
+    /// Each of the four units is 0 or uniform on `[0, 1]`. There is no closed form for the integral
+    /// over the sum of the units.
     #[test]
     fn several_units_match_a_midpoint_rule() {
         let unit = |outgoing: f64| {
@@ -448,8 +448,8 @@ mod tests {
             terms: Vec::new(),
             units: slopes.into_iter().flat_map(unit).collect(),
         });
-        // The reference value: a midpoint rule over all four weights. All negative values of a
-        // weight give the same result, so one point with half of the mass represents them.
+        // The reference value: a midpoint rule over all four weights. All negative values of a weight
+        // give the same result, so they are represented by a single point with half of the mass.
         let points: Vec<(f64, f64)> = (0..40)
             .map(|at| ((f64::from(at) + 0.5) / 40.0, 0.5 / 40.0))
             .chain([(0.0, 0.5)])
@@ -473,7 +473,7 @@ mod tests {
         }
     }
 
-    /// For a number with any distribution, the mean sigmoid of the number and the mean sigmoid of
+    /// Whatever the distribution of a number is, the mean sigmoid of the number and the mean sigmoid of
     /// its negative add up to 1. Each unit here has several weights, so its distribution function
     /// has rounding errors.
     #[test]

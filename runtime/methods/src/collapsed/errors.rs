@@ -1,4 +1,4 @@
-//! Errors of integrals: rounding and interpolation errors of exact integrals, and standard errors of means over draws.
+//! The errors of integrals. Exact integrals have rounding and interpolation errors, and means over draws have standard errors.
 
 use crate::collapsed::function::LocationDist;
 use bnnc_piecewise::{Law, ObservationNoise};
@@ -48,7 +48,7 @@ impl Error {
     }
 }
 
-/// Returns the error of the average of `of(location)` over the distribution of the location. If the
+/// Averages `of(location)` over the distribution of the location, and returns the error of this average. If the
 /// average is an exact integral, its relative error is `accuracy`.
 pub fn of_mean(part: &LocationDist, of: &dyn Fn(f64) -> f64, (mean, accuracy): (f64, f64)) -> Error {
     match part {
@@ -88,7 +88,7 @@ fn drawn(draws: &[f64], law: &Law, (noise, y): (ObservationNoise, f64)) -> f64 {
             let (_, variance) = variance_of_mean(draws.iter().map(of_draw));
             match law.density(y) {
                 density if density > 0.0 => variance / (density * density),
-                // Although all draws are far from `y`, the density at `y` may be large.
+                // Even if all draws are far from `y`, the density at `y` may be large.
                 _ => f64::INFINITY,
             }
         }
@@ -111,8 +111,8 @@ fn of_floor(law: &Law, y: f64) -> impl Fn(f64) -> f64 {
     move |draw| density * (slopes[0] * (draw - mean) + slopes[1] * (draw - mean).powi(2))
 }
 
-/// Returns the error of the average of these draws. Its variance is the squared Monte Carlo
-/// standard error.
+/// Returns the error of the average of these draws. The variance of this error is the squared Monte
+/// Carlo standard error.
 pub fn of_draws(draws: impl Iterator<Item = f64> + Clone) -> Error {
     Error::of_variance(variance_of_mean(draws).1)
 }
@@ -122,7 +122,7 @@ pub fn of_draws(draws: impl Iterator<Item = f64> + Clone) -> Error {
 pub fn of_log_densities(logs: impl Iterator<Item = f64> + Clone) -> (f64, Error) {
     let largest = logs.clone().fold(f64::NEG_INFINITY, f64::max);
     if largest == f64::NEG_INFINITY {
-        // Although all draws are far from the point, the density there may be large.
+        // Even if all draws are far from the point, the density there may be large.
         let variance = f64::INFINITY;
         return (largest, Error::of_variance(variance));
     }

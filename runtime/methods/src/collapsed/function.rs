@@ -1,11 +1,11 @@
-//! One output of one row around one iterate: its location as a function of the integrated weights.
+//! The location of one output of one row, near one iterate, as a function of the integrated weights.
 //! The weights are uniform on a box.
 //!
 //! The function is affine between kinks, so only the kinks that cross the box affect its form.
 //! Across a kink, the gradient of the function changes by a multiple of the gradient of the kink.
 //! If no two kinks share a weight, the function is a sum of independent parts, one for each kink.
-//! The slopes on both sides of every kink then determine the function. These slopes are known after
-//! two evaluations: one near the middle of the box, and one on the other side of all kinks.
+//! The slopes on both sides of every kink then determine the function. Two evaluations give these
+//! slopes: one near the middle of the box, and one on the other side of all kinks.
 
 use crate::collapsed::boxes::Boxes;
 use crate::collapsed::local::LocationBlock;
@@ -30,7 +30,7 @@ pub enum LocationDist {
     Network(Network),
     /// The distribution of any other piecewise affine function, computed from its pieces.
     Pieces(Measure),
-    /// Draws of the location, because the function has too many pieces.
+    /// Draws of the location, used if the function has too many pieces.
     Drawn(Vec<f64>),
 }
 
@@ -54,7 +54,7 @@ impl LocationDist {
     }
 }
 
-/// One output of one row around an iterate, with the integrated weights.
+/// Selects one output of one row, an iterate, and the integrated weights.
 #[derive(Clone, Copy, Debug)]
 pub struct Spot<'a> {
     /// The box of the weights that may be integrated over.
@@ -86,7 +86,7 @@ struct Crossed<'a> {
 }
 
 impl Spot<'_> {
-    /// Returns the affine function with the same value and slopes as the block at one point. `at`
+    /// Returns the affine function whose value and slopes equal those of the block at one point. `at`
     /// returns the coordinate of this point for each weight of the box.
     pub fn affine(&self, block: &LocationBlock, at: impl Fn(usize) -> f64) -> Network {
         let outputs = block.location.len() / block.rows.max(1);
@@ -120,7 +120,7 @@ impl Spot<'_> {
         low < 0.0 && high > 0.0
     }
 
-    /// Returns the function from two evaluations: at the base of the box, and on the other side of
+    /// Computes the function from two evaluations: one at the base of the box, and one on the other side of
     /// the kinks. If some kinks depend on other kinks, two evaluations determine the function only
     /// if no kink crosses the box.
     pub fn function(
@@ -219,8 +219,8 @@ impl Spot<'_> {
                 return LocationFunction::Pieces;
             };
             network.units.push(self.unit(&own, kink, (sign, outgoing)));
-            // The contribution of these weights at the base is in the affine function and in the
-            // unit. It is therefore subtracted once.
+            // The affine function and the unit both include the contribution of these weights at
+            // the base. It is therefore subtracted once.
             let active = (sign * kink.value).max(0.0);
             network.offset -= outgoing * active;
         }
@@ -273,7 +273,7 @@ mod tests {
     use crate::collapsed::boxes::BoxedWeight;
     use crate::collapsed::moves::{Sets, across, to_base};
 
-    /// Returns a box of four weights, each with a range of a different width.
+    /// Returns a box of four weights. The ranges of the weights have different widths.
     fn boxes() -> Boxes {
         let ends = [(-1.0, 1.0), (-0.5, 2.0), (-2.0, 1.0), (0.0, 3.0)];
         let column = |(at, (lower, upper)): (usize, &(f64, f64))| BoxedWeight {

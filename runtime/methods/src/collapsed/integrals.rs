@@ -30,7 +30,7 @@ use std::ops::Range;
 /// The largest number of rows in a block if the location has kinks.
 const PIECED_ROWS: usize = 16;
 
-/// Predictions of rows by integrals over the chosen weights.
+/// Predicts rows by integrating over the chosen weights.
 pub struct Integrals<'a> {
     infer: &'a InferenceBlock,
     collapsed: &'a Collapsed,
@@ -125,8 +125,8 @@ impl Forecaster for Integrals<'_> {
     fn run(&mut self, take: &mut Take<'_>) -> Result<(), Stop> {
         let most = match self.collapsed.form {
             LocationForm::Affine | LocationForm::Sampled(_) => usize::MAX,
-            // All iterates of a block are in memory at the same time. The box around each of them
-            // may be cut into many pieces.
+            // The results for all iterates of a block are in memory at the same time, and the box
+            // around each iterate may be cut into many pieces.
             LocationForm::Piecewise { .. } => PIECED_ROWS,
         };
         let (rows, size) = (self.local.rows(), self.local.rows_per_call.clamp(1, most));
@@ -177,7 +177,7 @@ impl Forecaster for Integrals<'_> {
 }
 
 impl Integrals<'_> {
-    /// Returns the distributions of a block of rows around an iterate.
+    /// For a block of rows, returns the distributions around an iterate.
     fn around(&mut self, iterate: usize, rows: &Range<usize>) -> Result<Around, Stop> {
         let mut here = LocationBlock::default();
         match self.collapsed.form {
@@ -355,7 +355,7 @@ fn bent(
     }
 }
 
-/// For each output of each row, the integrated weights that it depends on.
+/// For each output of each row, the integrated weights that the output depends on.
 struct Used {
     outputs: usize,
     /// The weights for each row and output, `[rows, outputs]`, as indices into the box.
@@ -383,7 +383,8 @@ impl Used {
         self.places[spot.row * self.outputs + spot.output] = places.collect();
     }
 
-    /// Adds all weights of a row. The function is used for rows whose pieces are not known.
+    /// Records that an output of a row depends on all integrated weights. This is assumed if the
+    /// pieces of the row are not known.
     fn add_all(&mut self, spot: &Spot<'_>) {
         if self.outputs > 1 {
             self.places[spot.row * self.outputs + spot.output] = spot.places.to_vec();

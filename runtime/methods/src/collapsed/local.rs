@@ -39,7 +39,7 @@ struct States<'a> {
     columns: Vec<BoxedWeight>,
 }
 
-/// A machine with the program, and the rows that the machine reads.
+/// A machine that runs the program, and the rows that the machine reads.
 struct Program {
     machine: Machine,
     feed: Feed,
@@ -100,8 +100,8 @@ pub fn program<'a>(infer: &InferenceBlock, collapsed: &'a Collapsed) -> Result<&
     collapsed.local.as_ref().ok_or_else(missing)
 }
 
-/// Returns the sizes of the program for this number of columns, or for one column if the number is
-/// 0.
+/// Returns the sizes of the program for this number of columns. If the number is 0, returns the
+/// sizes for one column.
 pub fn sizes(columns: usize) -> Sizes {
     Sizes::default().with(Symbol::Selected, columns.max(1))
 }
@@ -229,7 +229,7 @@ impl<'a> LocalProgram<'a> {
     }
 }
 
-/// Returns the largest number of rows in one call of the program without slopes.
+/// Returns the largest number of rows that one call of the program without slopes can evaluate.
 pub fn plain_per_call((artifact, collapsed): (&Artifact, &Collapsed), sizes: Sizes, rows: usize) -> usize {
     let numbers = sizes.get(Symbol::Selected) + collapsed.outputs;
     rows_per_call(&[artifact], sizes, rows.max(collapsed.options.draws), numbers)

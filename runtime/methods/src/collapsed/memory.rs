@@ -1,4 +1,4 @@
-//! Estimates memory before the run: for choosing weights, and for predicting with integrals.
+//! Estimates, before the run, the memory that is needed to choose weights and to predict with integrals.
 
 use crate::collapsed::local::{plain_per_call, sizes};
 use bnnc_abi::collapsed::{Collapsed, LocationForm};
@@ -43,9 +43,9 @@ fn calling(
         + rows as u64 * 4
 }
 
-/// Returns the number of reals per row in memory during the choice of weights. These are the slopes
-/// at two points (near the middle of the box and across the kinks), and the moves to these two
-/// points.
+/// Returns the number of reals per row that are in memory while weights are chosen. The reals are the
+/// slopes at two points, and the moves to these points. One point is near the middle of the box,
+/// and the other is on the other side of the kinks.
 pub fn choosing_per_row(collapsed: &Collapsed, columns: usize) -> usize {
     let kinks = match &collapsed.form {
         LocationForm::Piecewise { kinks, .. } => *kinks,
@@ -68,7 +68,7 @@ pub fn choosing(programs: (&InferenceBlock, &Collapsed), rows: usize, planned: u
     }
 }
 
-/// Returns the number of reals per row in memory during predictions. These are the functions around
+/// Returns the number of reals per row that are in memory during predictions. These are the functions around
 /// all iterates, and the quantiles of the outputs.
 pub fn per_row(collapsed: &Collapsed, columns: usize, (iterates, draws): (usize, usize)) -> usize {
     let terms = match collapsed.options.weights {
@@ -79,7 +79,7 @@ pub fn per_row(collapsed: &Collapsed, columns: usize, (iterates, draws): (usize,
             columns.min(count + always)
         }
     };
-    // A term has three numbers. Together, a network, the location, the scale and the target have
+    // A term takes three numbers. The network, the location, the scale and the target together take
     // ten numbers.
     let around = match &collapsed.form {
         // If a function has too many pieces, it is represented by draws.
@@ -106,7 +106,7 @@ pub fn per_row(collapsed: &Collapsed, columns: usize, (iterates, draws): (usize,
         .saturating_add(slopes)
 }
 
-/// Returns the bytes needed to predict `rows` rows with `planned` iterates and `draws` draws.
+/// Returns the number of bytes needed to predict `rows` rows from `planned` iterates with `draws` draws.
 pub fn predicting(
     programs: (&InferenceBlock, &Collapsed),
     rows: usize,

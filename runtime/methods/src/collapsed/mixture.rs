@@ -3,9 +3,9 @@
 
 use bnnc_piecewise::Law;
 
-/// The tolerance for interpolation of the distribution function. An interval is divided if the
-/// function deviates from the line in the middle of the interval. The limit is this fraction of the
-/// interval's probability.
+/// The tolerance for interpolation of the distribution function. An interval is divided if, in its
+/// middle, the function deviates from a straight line by more than this fraction of the interval's
+/// probability.
 const BENT: f64 = 0.02;
 /// Two points count as equal if their distance, in standard deviations, is at most this value.
 const NEAR: f64 = 1e-9;
@@ -53,8 +53,8 @@ impl Mixture {
         self.parts.iter().map(|part| part.cdf(y)).sum::<f64>() / self.parts.len().max(1) as f64
     }
 
-    /// Returns an interval that contains all quantiles for probabilities between the two given ones
-    /// (Cantelli's inequality).
+    /// Returns an interval that contains all quantiles whose probabilities lie between the two
+    /// given probabilities (Cantelli's inequality).
     fn bracket(&self, first: f64, last: f64) -> (f64, f64) {
         let reach = |odds: f64| self.sd * odds.sqrt() * (1.0 + 1e-9);
         (
@@ -173,8 +173,8 @@ fn inverse(points: [(f64, f64); 3], value: f64) -> f64 {
     quadratic.clamp(xa, xb)
 }
 
-/// Returns the root of an increasing function that is at most 0 at the start of the interval and at
-/// least 0 at its end. Uses Chandrupatla's method (1997): inverse quadratic interpolation if it is
+/// Returns the root of an increasing function. The function must be at most 0 at the start of the interval,
+/// and at least 0 at the end. Uses Chandrupatla's method (1997): inverse quadratic interpolation if it is
 /// safe, otherwise bisection.
 fn root(of: &dyn Fn(f64) -> f64, low: (f64, f64), high: (f64, f64), near: f64) -> f64 {
     let ((mut a, mut fa), (mut b, mut fb)) = (high, low);
@@ -234,8 +234,8 @@ mod tests {
         Law::new(&network, ObservationNoise::Normal { sd })
     }
 
-    /// The distribution function of two distant uniforms is linear on each of them, and constant
-    /// between them.
+    /// The distribution function of a mixture of two distant uniform distributions is linear on
+    /// both intervals, and constant between them.
     #[test]
     fn quantiles_of_distant_uniforms_match_their_closed_form() {
         let mixture = Mixture::new(vec![law(0.0, 1.0, 0.0), law(10.0, 2.0, 0.0)]);

@@ -33,7 +33,7 @@ impl Sets {
         }
     }
 
-    /// Returns the places of the weights that a row integrates over.
+    /// Returns the weights that are integrated over for a row, as indices into the box.
     pub fn of(&self, row: usize) -> &[usize] {
         self.of_rows.get(row).unwrap_or(&self.all)
     }
@@ -54,7 +54,7 @@ pub fn to_base(boxes: &Boxes, iterate: usize, sets: &Sets, rows: usize) -> Vec<f
 }
 
 /// Returns the changes of the weights, `[rows, selected]`, that lead from an iterate to a corner of
-/// the box. At this corner, as many kinks as possible have the opposite sign of the block. Each
+/// the box. At this corner, as many kinks as possible have the opposite of the sign that they have in the block. Each
 /// weight is moved to flip a single kink: the kink that the weight affects most. The weight moves
 /// to the end of its box that brings this kink closer to the opposite sign. Weights that are not in
 /// the sets do not move.
@@ -97,8 +97,8 @@ fn reach(boxes: &Boxes, slope: &[f64], at: usize) -> f64 {
     slope[at].abs() * (column.upper - base).max(base - column.lower)
 }
 
-/// Returns the smallest and the largest value of a linear form over the box. `value` is the value
-/// of the form at the base.
+/// Returns the smallest and the largest value that a linear form has in the box. `value` is its
+/// value at the base.
 pub fn span(boxes: &Boxes, places: &[usize], value: f64, slope: &[f64]) -> (f64, f64) {
     places.iter().fold((value, value), |(low, high), &at| {
         let column = &boxes.columns[at];

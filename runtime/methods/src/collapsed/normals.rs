@@ -111,7 +111,7 @@ impl MarginalNormals {
             let location = Mixture::new(all.iter().map(plain).collect());
             let observed = Mixture::new(all.iter().zip(&noises).map(law).collect());
             let mut means = location.quantiles(&self.probabilities).quantiles;
-            // After this shift, the mean of the quantiles equals the mean of the distribution.
+            // The quantiles are shifted so that their mean equals the mean of the distribution.
             let shift = location.mean - means.iter().sum::<f64>() / means.len().max(1) as f64;
             means.iter_mut().for_each(|mean| *mean += shift);
             found.mean.extend(means);
@@ -159,7 +159,7 @@ impl MarginalNormals {
         }
     }
 
-    /// Returns the probability of a value that is at most the known target.
+    /// Returns the probability that the value is at most the known target.
     fn below(&self, observed: &Mixture, y: f64) -> f64 {
         let Some(published) = &self.published else {
             return observed.cdf(y);

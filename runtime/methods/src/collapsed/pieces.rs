@@ -18,7 +18,7 @@ const KINK: f64 = 0.01;
 /// these weights doubles the number of pieces of the distribution.
 const MOST_APART: usize = 8;
 
-/// One output of the network for one row, near an iterate, as a function of the weights that are integrated over.
+/// Selects one output of the network for one row, near one iterate, and the weights that are integrated over.
 #[derive(Clone, Copy, Debug)]
 pub struct RowPlace<'a> {
     /// The box of the weights that may be integrated over.
@@ -58,8 +58,8 @@ impl fmt::Display for NoLaw {
     }
 }
 
-/// Returns the distribution of the location. Returns the reason instead if its computation would
-/// take too much work. `base` is the evaluation at the base of the box, and `at` is the index of
+/// Returns the distribution of the location. If the computation would take too much work, returns
+/// the reason instead. `base` is the evaluation at the base of the box, and `at` is the index of
 /// the row within this block.
 ///
 /// # Errors
@@ -87,8 +87,8 @@ pub fn law(
     let values = boxes.at(place.iterate);
     let to_base = |at: &usize| boxes.columns[*at].base() - values[*at];
     let mut moves: Vec<f64> = place.places.iter().map(to_base).collect();
-    // From here on, the program computes slopes only for the weights of this output. This ends when
-    // the previous columns are selected again.
+    // Until the previous columns are selected again, the program computes slopes only for the
+    // weights of this output.
     let inside: Vec<usize> = (0..moves.len())
         .filter(|at| is_bent(&place.places[*at]))
         .collect();
@@ -122,7 +122,8 @@ pub fn law(
                     .map(|(value, slope)| (value, picked(slope, &inside))),
             ),
             // These kinks are affine on the whole box. The values of these kinks are computed from
-            // the values at the base. Their rounding errors are therefore not larger elsewhere.
+            // the values at the base. The rounding errors far from the base are therefore not
+            // larger than those at the base.
             false => found.kinks.extend(crossed.iter().map(|(value, slope)| {
                 let moved = bent.iter().zip(point);
                 let moved = moved.map(|(&at, point)| slope[at] * (point - boxes.columns[at].base()));

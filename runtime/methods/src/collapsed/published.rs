@@ -1,4 +1,4 @@
-//! The density that the code of Zeng and Van den Broeck (2023) assigns to a known target, for comparison with their tables.
+//! The density that the code of Zeng and Van den Broeck (2023) assigns to a known target. It is needed to compare results with their tables.
 //!
 //! The function considers the location plus triangular noise, around one iterate. Let `d` be its
 //! density and `F` its distribution function. The published density of a target `y` is
@@ -60,7 +60,7 @@ impl Published {
         }
     }
 
-    /// Returns the probability of a value of at most `y`, under the distribution around one
+    /// Returns the probability that the value is at most `y`, under the distribution around one
     /// iterate. `y` must lie in the interval.
     pub fn cdf(&self, law: &Law, y: f64) -> f64 {
         let (low, high) = self.interval;
@@ -91,8 +91,8 @@ impl Published {
             // large.
             LocationDist::Drawn(_) if above <= 0.0 || whole <= 0.0 => Error::of_variance(f64::INFINITY),
             LocationDist::Drawn(draws) => {
-                // The influence of one draw on a quotient of two means. It is known up to a
-                // constant that is the same for all draws.
+                // The influence of one draw on a quotient of two means, except for a constant that
+                // is the same for all draws.
                 let influence = |draw: &f64| {
                     let offset = *draw;
                     let alone = Law::new(

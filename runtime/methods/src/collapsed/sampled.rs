@@ -25,14 +25,14 @@ pub struct SampledPredictions {
     tally: Tally,
 }
 
-/// The draws, grouped by the iterate around which the box is placed.
+/// The draws, grouped by iterate.
 #[derive(Clone, Copy, Debug)]
 struct Strata {
     iterates: usize,
     /// The number of draws from the box around each iterate.
     each: usize,
-    /// The number of predictive draws. The draws are chosen among the draws from the box. The
-    /// choice is all of them, an evenly spaced subset, or several copies of each.
+    /// The number of predictive draws. The draws are chosen among the draws from the box. They are
+    /// all of these draws, an evenly spaced subset, or several copies of each draw.
     draws: usize,
 }
 
@@ -109,7 +109,7 @@ impl Strata {
         })
     }
 
-    /// Returns the standard error of the mean of each column of `[draws, width]`.
+    /// For each column of `[draws, width]`, returns the standard error of the mean.
     fn errors(self, values: &[f64], width: usize) -> Vec<f64> {
         let share = 1.0 / self.iterates.max(1) as f64;
         let of = |column: usize| {
@@ -179,8 +179,8 @@ pub fn drawn(
     drawn
 }
 
-/// Returns the location of one output of one row at each draw of the weights. Such draws are used
-/// if the box of the row has too many pieces.
+/// Returns the location of one output of one row at each draw of the weights. Draws are used if the
+/// box of the row has too many pieces.
 ///
 /// # Errors
 /// Fails only if the machine has a bug.

@@ -19,7 +19,7 @@ use std::sync::Arc;
 pub struct Averages<'a> {
     /// The inference block that the method runs.
     pub infer: &'a InferenceBlock,
-    /// The plan of the training and of its iterates.
+    /// The plan of the training, and of the iterates to collect.
     pub swag: &'a Swag,
 }
 

@@ -7,7 +7,7 @@
 //! minus the slope of the log likelihood along a coordinate, times the bend of `b`. The bend is the
 //! second derivative of `b` divided by its first derivative. If the data determine the weight, the
 //! term is small compared with the precision. If the density increases towards an end of the
-//! support, the term is nearly all of the precision at this end.
+//! support, the term makes up nearly all of the precision at this end.
 //!
 //! A half-open interval is the image of `exp`, whose bend is 1. The same holds for the gap between
 //! two elements of an ordered vector. A bounded interval is the image of the logistic function. At
@@ -31,9 +31,9 @@ use bnnc_laplace::matrix::Matrix;
 /// Gaussian is twice the standard deviation of the posterior.
 const MOST: f64 = 4.0;
 
-/// For each weight near an end of its support, computes the variance twice: without the omitted
-/// term, and with it. Finds the weight with the largest ratio of these variances, if this ratio is
-/// above `MOST`. If the curvature contains the term, returns this weight. The posterior of such a
+/// For each weight near an end of its support, computes two variances: one without the omitted term,
+/// and one with it. Finds the weight for which the ratio of these variances is largest, if this ratio
+/// is above `MOST`. If the curvature contains the term, returns this weight. The posterior of such a
 /// weight is nearly exponential at the end of the support, so a Gaussian is a poor approximation.
 /// `gradient` is the derivative of the log likelihood with respect to the random weights.
 ///
@@ -61,7 +61,7 @@ pub fn check(
         let parts: Option<Vec<(usize, &Part)>> = parts
             .map(|part| random(part.place).map(|at| (at, part)))
             .collect();
-        // An element of a simplex is checked only if all coordinates of the simplex are random.
+        // The elements of a simplex are checked only if all of its coordinates are random.
         let Some(parts) = parts else { continue };
         let slope: f64 = parts.iter().map(|(at, part)| gradient[*at] * part.moved).sum();
         let variance = match parts[..] {
@@ -116,14 +116,14 @@ struct End {
 struct Part {
     /// The index of the coordinate among all weights.
     place: usize,
-    /// If the coordinate of the element increases by 1 and the proportions of the other elements
-    /// stay the same, this coordinate changes by this amount.
+    /// The change of this coordinate, if the coordinate of the element increases by 1 and the
+    /// proportions of the other elements stay the same.
     moved: f64,
-    /// The derivative of the coordinate of the element with respect to this coordinate.
+    /// The derivative of the element's coordinate with respect to this coordinate.
     share: f64,
 }
 
-/// At the maximum, returns all elements of weights whose support has an end.
+/// Returns the elements, at the maximum, of all weights whose support has an end.
 fn ends(infer: &InferenceBlock, laplace: &Laplace, member: &Gaussian) -> Vec<End> {
     let mut found = Vec::new();
     for (weights, range) in Weights::placed(&laplace.weights) {

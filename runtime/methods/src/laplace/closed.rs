@@ -145,7 +145,7 @@ impl OutputNormals {
     }
 }
 
-/// Returns the moments of one element of the outputs for each row of a block.
+/// For each row of a block, returns the moments of one element of the outputs.
 fn marginal((block, covariance): &MemberBlock, element: usize, outputs: usize) -> Marginal {
     let (row, output) = (element / outputs, element % outputs);
     let square = (row * outputs + output) * outputs + output;

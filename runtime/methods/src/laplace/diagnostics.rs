@@ -88,8 +88,7 @@ codes! {
          `online = true, steps = 20000`. Instead of `prior_precision = validation`, write `link = bridge` for classes.";
 }
 
-/// The data of a warning about a Gaussian whose centre is not the maximum of the density that it
-/// approximates.
+/// The facts that the warning [`other_centre`] reports.
 pub struct Elsewhere<'a> {
     /// The log density could rise by this amount from the centre to its maximum.
     pub rise: f64,
@@ -190,7 +189,7 @@ pub fn nowhere_concave(infer: &str) -> Diagnostic {
         .help("use `curvature = fisher`, which needs first derivatives only")
 }
 
-/// An error: the outputs of a row (counted from 0) cannot be drawn, because of their covariance.
+/// An error: the outputs of a row cannot be drawn, because their covariance is not valid. Rows are counted from 0.
 pub fn no_covariance(infer: &str, row: usize, why: &str) -> Diagnostic {
     let text = format!(
         "the covariance of the outputs of `{infer}` in row {} {why}",
@@ -247,13 +246,13 @@ pub fn weights_of_different_noise(infer: &str) -> Diagnostic {
         .help("write `link = glm`, which uses the best link for each likelihood")
 }
 
-/// The search for the maximum that a warning is about.
+/// How a point was found. A warning reports that this point is not a maximum.
 #[derive(Clone, Copy, Debug)]
 pub struct SearchForMaximum<'a> {
     /// True if the inference searched for the maximum, and false if it was given a start.
     pub searched: bool,
-    /// The text of an option that searches for longer, such as `steps = 4000`, in the unit that the
-    /// program uses.
+    /// The text of an option that makes the search longer, such as `steps = 4000`. The option uses
+    /// the same unit (epochs or steps) as the program.
     pub longer: &'a str,
 }
 
@@ -363,7 +362,7 @@ pub fn factor_at_end(infer: &str, factor: f64, laplace: &Laplace) -> Diagnostic 
     warning.help(average(laplace))
 }
 
-/// A warning: the search for several prior factors stopped because it had used all its steps.
+/// A warning: the search for several prior factors stopped because it had taken the maximum number of steps.
 pub fn factors_not_found(infer: &str) -> Diagnostic {
     let text = format!("`{infer}`: the search for the factors on the prior ended before the maximum");
     let mut warning = error(&FACTOR_AT_END, FaultyInput::Program, text);

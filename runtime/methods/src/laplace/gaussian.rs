@@ -84,13 +84,12 @@ pub struct GaussianFacts {
     /// The largest residual of the eigenpairs of a low-rank precision, as a fraction of the largest
     /// eigenvalue.
     pub residual: Option<f64>,
-    /// If the validation rows were used to choose the prior factor, their mean predictive log
-    /// likelihood.
+    /// The mean predictive log likelihood of the validation rows, if they were used to choose the
+    /// prior factor.
     pub validation: Option<f64>,
-    /// If the prior factor is at an end of the searched range, the factor.
+    /// The prior factor, if it is at an end of the searched range.
     pub at_end: Option<f64>,
-    /// True if the search for prior factors stopped before it converged, because it had used all
-    /// its steps.
+    /// True if the search for prior factors took the maximum number of steps before it converged.
     pub unsettled: bool,
     /// True if the prior of all weights is Normal.
     #[serde(default)]
@@ -104,7 +103,7 @@ pub struct GaussianFacts {
     #[serde(default)]
     pub misjudged: Option<MisjudgedParameter>,
     /// A parameter whose posterior is nearly exponential at an end of its support, if such a
-    /// parameter exists. If there are several such parameters, it is the parameter with the worst
+    /// parameter exists. If there are several such parameters, the parameter with the worst
     /// Gaussian approximation.
     #[serde(default)]
     pub piled_up: Option<ParameterAtEnd>,
@@ -175,7 +174,7 @@ impl Approximated {
         forecaster(&self.members, (infer, part(infer)?), rows, dataset, draws)
     }
 
-    /// Returns the states at the maximum of each member of a mixture. The list is empty if there is
+    /// For each member of a mixture, returns the states at its maximum. The list is empty if there is
     /// only one Gaussian.
     pub fn maxima(&self) -> Vec<Arc<StateValues>> {
         match self.members.len() {
@@ -251,7 +250,7 @@ impl Approximated {
     }
 }
 
-/// The prefix of the names of arrays that belong to a Gaussian.
+/// Arrays that belong to a Gaussian have names with this prefix.
 pub const PREFIX: &str = "laplace/";
 
 /// Restores one member from its arrays. `wrong` makes an error from the reason why the arrays do

@@ -1,5 +1,5 @@
-//! Jacobians of the outputs with respect to the weights, and sums over rows of values that are
-//! computed from them.
+//! Computes Jacobians of the outputs with respect to the weights, and quantities that are computed
+//! from Jacobians and summed over the rows.
 
 use crate::laplace::machines::{self, Blocks, Clipped, Evaluator, Pulled, Reals, reals};
 use bnnc_abi::code::Artifact;
@@ -55,7 +55,7 @@ pub struct Jacobians<'a> {
     machine: Machine,
     sizes: Sizes,
     blocks: Blocks<'a>,
-    /// The ports of the Jacobian, each with its number of elements.
+    /// The ports from which the Jacobian is read, each with its number of elements.
     parts: Vec<(String, usize)>,
     matrix: Matrix,
 }
@@ -179,7 +179,7 @@ fn choose(evaluation: &Evaluator, machine: &mut Machine, index: &[usize]) -> Res
     Ok(())
 }
 
-/// Runs a program that takes cotangents on all rows. Returns the sums of its outputs over the rows,
+/// Runs a program that takes cotangents, on all rows. Returns its outputs, summed over the rows,
 /// and the numbers of clipped rows.
 fn sums(
     evaluation: &Evaluator,
@@ -268,8 +268,8 @@ pub fn gradient(evaluation: &Evaluator) -> Result<(f64, Vec<f64>), Stop> {
     gradient_in(evaluation, &states)
 }
 
-/// Returns the log likelihood of all rows, and its gradient with respect to some states. The states
-/// are given by their names and sizes.
+/// Returns the log likelihood of all rows, and its gradient with respect to some states. `states`
+/// contains the names and sizes of these states.
 ///
 /// # Errors
 /// Fails if there is too little memory.

@@ -1,8 +1,8 @@
 //! The joint covariance of the outputs of several rows. The weights have a Gaussian distribution,
 //! or a mixture of Gaussians.
 //!
-//! Note [Total covariance]. The covariance of a mixture with equal weights is the sum of two
-//! matrices: the mean of the covariances of its members, and the covariance of their means. The
+//! Note [Total covariance]. The covariance of a mixture with equal weights is the sum of two matrices. One is
+//! the mean of the covariances of the members, and the other is the covariance of the means of the members. The
 //! second matrix is summed member by member: member `m` adds `(m - 1) / m` times the outer product
 //! of a vector with itself. The vector is the mean of this member minus the average over the
 //! members before it (Welford 1962).
@@ -49,7 +49,7 @@ pub fn covariance(
     Ok(total)
 }
 
-/// Returns the outputs at the maximum of a member, and the covariance of the outputs.
+/// Returns the outputs at the maximum of one member, and the covariance of these outputs.
 fn of_one(evaluation: &Evaluator, member: &Gaussian) -> Result<(Vec<f64>, Matrix), Stop> {
     let mut jacobians = Jacobians::new(evaluation, member.which(), Pulled::Identity)?;
     let mut all = Matrix::zeros(0, member.posterior.elements());
@@ -73,8 +73,8 @@ pub struct Mean {
 
 impl Mean {
     /// Adds a vector to the mean. Returns the difference between the vector and the mean of the
-    /// earlier vectors. Also returns the factor of the square of this difference in the sum of
-    /// squares around the new mean.
+    /// earlier vectors. Also returns a factor: the sum of squares around the new mean grows by this
+    /// factor times the squared difference.
     pub fn add(&mut self, values: &[f64]) -> (Vec<f64>, f64) {
         if self.count == 0.0 {
             self.values = values.to_vec();

@@ -1,4 +1,4 @@
-//! The programs of a Laplace approximation, evaluated at a maximum on blocks of rows.
+//! Evaluates the programs of a Laplace approximation at a maximum, on blocks of rows.
 
 use crate::laplace::{diagnostics, weights};
 use bnnc_abi::code::Artifact;
@@ -35,8 +35,8 @@ pub struct Evaluator<'a> {
 /// The kind of cotangents that a Jacobian is multiplied by from the left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pulled {
-    /// Matrix roots `C`, with `C' C = H`, where `H` is the negative Hessian of the log likelihood with respect
-    /// to the outputs (negative eigenvalues set to zero): `[batch, outputs, outputs]`.
+    /// Matrix roots `C` with `C' C = H`, `[batch, outputs, outputs]`. `H` is the negative Hessian of the log
+    /// likelihood with respect to the outputs. Its negative eigenvalues are set to zero.
     Roots,
     /// First derivatives of the log likelihood with respect to the outputs: `[batch, 1, outputs]`.
     Slopes,

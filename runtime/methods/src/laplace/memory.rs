@@ -1,4 +1,4 @@
-//! Estimates, before the computation, of the memory that a Laplace approximation needs.
+//! Estimates the memory that a Laplace approximation needs, before the computation starts.
 
 use crate::laplace::curve::COLUMNS;
 use crate::laplace::predictor::{self, Way};
@@ -19,9 +19,9 @@ use bnnc_laplace::select;
 /// The number of bytes of a number in double precision.
 const NUMBER: u64 = 8;
 
-/// After a thread has decomposed a matrix with more than [`UNPACKED`] rows, it keeps this number of
-/// bytes allocated. For such a matrix, `faer` copies the operands of products to a buffer, and
-/// keeps this buffer for reuse.
+/// After a thread has decomposed a matrix with more than [`UNPACKED`] rows, this number of bytes
+/// stays allocated for the thread. The reason is that `faer` copies the operands of products to a
+/// buffer, and keeps this buffer for later use.
 const PACKED: u64 = 4 << 20;
 const UNPACKED: usize = 10;
 
@@ -34,19 +34,19 @@ pub fn selected(laplace: &Laplace) -> usize {
     }
 }
 
-/// Returns the number of weights among which the random weights are chosen.
+/// Returns the number of weights from which the random weights are chosen.
 pub fn all(laplace: &Laplace) -> usize {
     Weights::count(&laplace.weights)
 }
 
-/// Returns the number of bytes of the matrices that the precision is computed from, for this number
-/// of rows.
+/// Returns the number of bytes of the matrices from which the precision is computed, if there are
+/// `rows` rows.
 pub fn precision(laplace: &Laplace, rows: usize) -> u64 {
     matrices(laplace, laplace.options.structure, selected(laplace), rows)
 }
 
-/// If the precision of all weights is needed to choose a subnetwork, returns the number of bytes of
-/// this precision.
+/// Returns the number of bytes of the precision of all weights, if this precision is needed to
+/// choose a subnetwork.
 pub fn choosing(laplace: &Laplace) -> Option<u64> {
     match &laplace.options.over {
         Over::Subnetwork {
@@ -95,7 +95,8 @@ pub fn finding(infer: &InferenceBlock, laplace: &Laplace, rows: usize) -> u64 {
         .curvature
         .saturating_add(vectors(4, all(laplace)))
         .saturating_add(summing(laplace, rows));
-    // Tuning needs the vectors above, the factors of weights and of groups, and their products. A
+    // Tuning needs the vectors above, the factors of the weights, the factors
+    // of the groups, and products of factors and vectors. A
     // search for the factors also needs its own factors, and derivatives with respect to the
     // factors at two points.
     let factors = match (is_tuned(laplace), laplace.options.prior_structure) {
@@ -138,8 +139,8 @@ fn summing(laplace: &Laplace, rows: usize) -> u64 {
     curvature.max(alone(&programs.gradient, Sizes::default(), rows))
 }
 
-/// Returns the bytes needed to multiply the second derivative by vectors. These are the program,
-/// three copies of the vectors (as chosen, sliced and written), and the products.
+/// Returns the bytes needed to multiply the second derivative by vectors. The memory contains the
+/// program, three copies of the vectors (as chosen, as sliced and as written), and the products.
 fn multiplying(laplace: &Laplace, rows: usize) -> u64 {
     let sizes = Sizes::default().with(Symbol::Columns, COLUMNS.min(selected(laplace)));
     let program = laplace.programs.products.as_ref();
@@ -147,14 +148,14 @@ fn multiplying(laplace: &Laplace, rows: usize) -> u64 {
     program.saturating_add(vectors(4 * COLUMNS as u64, all(laplace)))
 }
 
-/// Returns the number of bytes that a program needs on a block of rows, without other programs.
+/// Returns the number of bytes that a program needs for a block of rows. Other programs are not included.
 fn alone(artifact: &Artifact, sizes: Sizes, rows: usize) -> u64 {
     let size = blocks::rows_per_call(&[artifact], sizes, rows, 0);
     predict_arena_bytes(&artifact.plan, &sizes.with(Symbol::Batch, size))
 }
 
 /// Returns the bytes needed to check whether the states other than the weights are at the maximum.
-/// These are the slopes at two points, a sum, a copy of all states that is moved, and a program.
+/// These are the slopes at two points, a sum, a program, and a copy of all states in which some states are moved.
 fn moving(infer: &InferenceBlock, laplace: &Laplace, rows: usize) -> u64 {
     let programs = &laplace.programs;
     let states = infer.states.iter().filter(|state| state.parameter);
@@ -193,16 +194,16 @@ fn choosing_by(laplace: &Laplace, own: Bytes, rows: usize) -> (u64, u64) {
     let calls = called(laplace, &laplace.programs.jacobian, (all(laplace), rows));
     let making = full.curvature.saturating_add(calls).max(full.decomposition);
     let making = making.saturating_add(vectors(6, all(laplace)));
-    // The distance between the two Gaussians is computed last. The distance needs the covariances
-    // of both Gaussians, one after the other, and the matrices that rotate one of them.
+    // The distance between the two Gaussians is computed last. To compute the distance, the covariances of
+    // both Gaussians are needed one after the other, and the matrices that rotate one of these Gaussians.
     let inverting = full.decomposition.saturating_add(own.posterior);
     let turning = square(selected(laplace)).saturating_mul(7);
     let comparing = inverting.max(full.posterior.saturating_add(turning));
     (ranking.max(making).max(comparing), full.posterior)
 }
 
-/// Returns the number of bytes for a prior with dependent elements: its precision matrix, and the
-/// factor of this matrix.
+/// Returns the number of bytes that a prior with dependent elements needs: for its precision
+/// matrix, and for the factor of this matrix.
 fn dependent(laplace: &Laplace) -> u64 {
     match laplace.independent {
         true => 0,
@@ -220,8 +221,8 @@ fn is_tuned(laplace: &Laplace) -> bool {
     laplace.options.online || laplace.options.prior_precision == PriorPrecision::MarginalLikelihood
 }
 
-/// Returns the number of bytes for the eigenvalues of a full matrix, in addition to the factor of
-/// the matrix. They are needed for a copy of the matrix and for its decomposition. Returns 0 if the
+/// Returns the number of bytes that the eigenvalues of a full matrix need in addition to the factor of
+/// the matrix. The bytes are for a copy of the matrix and for its decomposition. Returns 0 if the
 /// eigenvalues are not needed.
 fn decomposing(laplace: &Laplace, rows: usize) -> u64 {
     match is_tuned(laplace) && is_whole(laplace, rows) {
@@ -239,7 +240,7 @@ fn is_whole(laplace: &Laplace, rows: usize) -> bool {
     }
 }
 
-/// Returns the number of rows of the kernel matrix for `rows` rows of data. Returns 0 if the
+/// Returns the number of rows of the kernel matrix, if there are `rows` rows of data. Returns 0 if the
 /// structure does not use a kernel.
 fn kernel(laplace: &Laplace, rows: usize) -> usize {
     match laplace.options.structure {
@@ -251,8 +252,8 @@ fn kernel(laplace: &Laplace, rows: usize) -> usize {
     }
 }
 
-/// Returns the number of bytes of the buffer that each thread keeps after it has decomposed the
-/// matrices of an approximation from `rows` rows.
+/// Each thread keeps a buffer after it has decomposed the matrices of an approximation. Returns the
+/// number of bytes of this buffer, if there are `rows` rows.
 pub fn packed(laplace: &Laplace, rows: usize) -> u64 {
     let blocks = laplace.blocks.iter();
     let of_form = match laplace.options.structure {
@@ -273,7 +274,7 @@ pub fn packed(laplace: &Laplace, rows: usize) -> u64 {
     }
 }
 
-/// Returns the number of bytes of one finished Gaussian, computed from `rows` rows.
+/// Returns the number of bytes that one finished Gaussian takes, if it is computed from `rows` rows.
 pub fn held(laplace: &Laplace, rows: usize) -> u64 {
     form(laplace, laplace.options.structure, selected(laplace), rows).posterior
 }
@@ -309,8 +310,8 @@ pub fn predicting(
     members as u64 * of_member + NUMBER * numbers as u64 + drawing
 }
 
-/// Returns the bytes needed for the joint covariance of the outputs of `rows` rows under `members`
-/// members. The Gaussians and the data are not included.
+/// Returns the number of bytes needed for the joint covariance of the outputs of `rows` rows, under
+/// `members` members. The Gaussians and the data are not included.
 pub fn together(infer: &InferenceBlock, laplace: &Laplace, members: usize, rows: usize) -> u64 {
     let weights = selected(laplace) as u64;
     let outputs = rows.saturating_mul(laplace.outputs) as u64;
@@ -326,8 +327,8 @@ pub fn together(infer: &InferenceBlock, laplace: &Laplace, members: usize, rows:
     matrices.saturating_add(differentiating(infer, laplace, rows))
 }
 
-/// The product of the Jacobian and a root of the covariance needs several matrices of the size of
-/// the Jacobian. Returns the number of these matrices.
+/// To multiply the Jacobian by a root of the covariance, several matrices that are as large as the
+/// Jacobian are needed. Returns the number of these matrices.
 fn copies(laplace: &Laplace) -> u64 {
     match laplace.options.structure {
         Structure::Full | Structure::Diagonal => 1,

@@ -24,7 +24,7 @@ pub struct Approximates<'a> {
 }
 
 impl Approximates<'_> {
-    /// Returns the number of bytes of `members` Gaussians and their maxima.
+    /// Returns the number of bytes that `members` Gaussians and their maxima take.
     fn gaussians(&self, rows: usize, members: usize) -> u64 {
         let one = memory::held(self.laplace, rows).saturating_add(parameters(self.infer));
         one.saturating_mul(members as u64)
@@ -63,7 +63,7 @@ impl Method for Approximates<'_> {
     fn held(&self, rows: usize, planned: usize) -> u64 {
         let gaussians = self.gaussians(rows, planned);
         match self.laplace.options.link {
-            // The draws of the weights are in memory twice: in the order of drawing, and in the layout of the program.
+            // The draws of the weights are in memory twice: in the order in which they are drawn, and in the layout of the program.
             Link::Weights => {
                 let draws = 2 * self.infer.predictive_draws() as u64 * parameters(self.infer);
                 sum(&[gaussians, draws])

@@ -1,4 +1,4 @@
-//! The linearised outputs of rows: their values at a maximum, and their covariances under the Gaussian of the weights.
+//! The linearised outputs of rows. They consist of the values at a maximum, and the covariances under the Gaussian of the weights.
 
 use crate::laplace::gaussian::Gaussian;
 use crate::laplace::jacobians::Jacobians;
@@ -12,7 +12,7 @@ use bnnc_core::blocks::read;
 use bnnc_core::context::Stop;
 use bnnc_kernels::executor::Machine;
 
-/// Means and covariances of the outputs of rows, block by block.
+/// Computes means and covariances of the outputs of rows, block by block.
 pub struct OutputMoments<'a> {
     evaluation: &'a Evaluator<'a>,
     gaussian: &'a Gaussian,
@@ -85,8 +85,8 @@ impl<'a> OutputMoments<'a> {
         }
     }
 
-    /// Returns the next block, with at most `size` rows: the results of the likelihood at the
-    /// maximum, and the covariances `[batch, outputs, outputs]` of the outputs. Returns `None`
+    /// Returns the next block, with at most `size` rows. A block contains the results of the likelihood
+    /// at the maximum, and the covariances of the outputs `[batch, outputs, outputs]`. Returns `None`
     /// after the last block.
     ///
     /// # Errors

@@ -1,6 +1,6 @@
 //! The search for a maximum with online tuning. During the search, the prior factors and the noise
-//! are tuned repeatedly so that they maximise the marginal likelihood (Immer et al. 2021, "Scalable
-//! marginal likelihood estimation for model selection in deep learning", algorithm 1).
+//! are tuned repeatedly, to maximise the marginal likelihood. The source is algorithm 1 of Immer et
+//! al. (2021), "Scalable marginal likelihood estimation for model selection in deep learning".
 //!
 //! Note [Noise and evidence]. At a point of the search, the weights need not be at a maximum.
 //! There, the log marginal likelihood is approximated by the log joint density minus half the log
@@ -10,8 +10,8 @@
 //! to the noise level is added to the gradient of the optimiser. This derivative stays constant
 //! until the next tuning. For a Normal likelihood, the derivative with respect to the log of the
 //! noise is the effective number of parameters `gamma`. The fixed point of the search is therefore
-//! the fixed point of MacKay (1992, "Bayesian interpolation"): the noise variance is the residual
-//! sum of squares divided by `N - gamma`.
+//! that of MacKay (1992, "Bayesian interpolation"). There, the noise variance is the residual sum
+//! of squares divided by `N - gamma`.
 
 use super::{Around, Before};
 use crate::laplace::curve::{self, Curved};
@@ -37,13 +37,13 @@ const TUNINGS: usize = 20;
 /// The number of steps in one tuning of several factors. The next tuning continues from its result.
 const STEPS: usize = 10;
 
-/// The factors and the slope of the noise that an online search chose.
+/// The prior factors, and the slope of the noise. Both were chosen by an online search.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Chosen {
     /// The factors on the precision of the prior.
     pub tuned: TuningResult,
-    /// For each noise state, the derivative of the log marginal likelihood without the log joint
-    /// density.
+    /// For each noise state, the derivative of the log marginal likelihood, except for the part
+    /// that comes from the log joint density.
     pub slope: StateValues,
 }
 
@@ -201,8 +201,8 @@ impl Around<'_> {
         })
     }
 
-    /// Returns, for each element of the noise, the derivative of minus half the log determinant of
-    /// the posterior precision. Computed by central differences of curvatures.
+    /// For each element of the noise, returns a derivative: that of minus half the log determinant
+    /// of the posterior precision. The derivative is computed by central differences of curvatures.
     fn slope_of_noise(
         &self,
         evaluation: &Evaluator,
@@ -232,7 +232,7 @@ impl Around<'_> {
         Ok(slopes)
     }
 
-    /// Writes the prior factors and the slope of the noise to the machine of the search.
+    /// Writes the prior factors and the slope of the noise to the machine that runs the search.
     fn tell(&self, machine: &mut Machine, factors: &[f64], slope: &StateValues) -> Result<(), Stop> {
         for (weights, range) in Weights::placed(&self.laplace.weights) {
             ports::real(

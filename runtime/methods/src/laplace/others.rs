@@ -10,12 +10,12 @@ use bnnc_core::context::Stop;
 use bnnc_core::states::StateValues;
 use bnnc_laplace::matrix::dot;
 
-/// The limit on the predicted increase of the log posterior at a maximum. The limit is the first
-/// number times the number of elements of the states, plus the second number times the number of
-/// rows.
+/// The limit on the predicted increase of the log posterior at a maximum. The limit is a sum of two
+/// products: the first number times the number of elements of the states, and the second number
+/// times the number of rows.
 const RISE: (f64, f64) = (0.1, 1e-3);
 
-/// If these states have at most this number of elements, they are also checked one at a time.
+/// If the states other than the weights have at most this number of elements, the elements are also checked one at a time.
 const SINGLE: usize = 32;
 
 /// Returns the largest predicted increase of the log posterior if the other states move. The states
@@ -41,11 +41,10 @@ pub fn rise(evaluation: &Evaluator, besides: Option<&StateValues>) -> Result<Opt
     let most = RISE.0 * elements as f64 + RISE.1 * evaluation.rows() as f64;
     let direction: Vec<f64> = slope.iter().map(|slope| slope / norm).collect();
     let mut rise = along(&direction)?;
-    // A state with a large curvature, such as the mean of many narrow priors, hides the slopes
-    // along other states. This happens along the gradient. Therefore, states are also checked
-    // alone.
+    // Along the gradient, a state with a large curvature (such as the mean of many narrow priors)
+    // hides the slopes along other states. Therefore, states are also checked one at a time.
     for at in (0..elements).filter(|_| elements > 1).take(SINGLE) {
-        // The log posterior cannot increase by more than the slope in a step of at most 1.
+        // In a step of length at most 1, the log posterior cannot increase by more than the slope.
         if rise > most || slope[at].abs() <= most {
             continue;
         }
@@ -56,7 +55,7 @@ pub fn rise(evaluation: &Evaluator, besides: Option<&StateValues>) -> Result<Opt
     Ok((rise > most).then_some(rise))
 }
 
-/// Returns the increase of the log posterior by the Newton step along a direction of length 1. The
+/// Returns the increase of the log posterior that a Newton step gives. The direction of the step has length 1. The
 /// slope along the direction is positive. The length of the step is at most 1.
 fn rise_along(
     evaluation: &Evaluator,

@@ -1,4 +1,4 @@
-//! Predictions from Gaussians of the weights, computed in blocks of rows.
+//! Computes predictions from Gaussians of the weights, in blocks of rows.
 
 use crate::laplace::diagnostics;
 use crate::laplace::functions::Functions;
@@ -31,7 +31,7 @@ pub(super) enum Way {
 /// Predictions by linearised networks.
 pub struct LinearisedPredictor<'a> {
     members: &'a [Gaussian],
-    /// The evaluator of the rows at the maximum of each member.
+    /// One evaluator per member. It evaluates the rows at the maximum of the member.
     evaluations: Vec<Evaluator<'a>>,
     way: Way,
     /// The true classes, if they are known.

@@ -1,4 +1,4 @@
-//! The prior at a maximum: the log density, and for each weight its slope and its precision.
+//! The prior at a maximum: its log density, and its slope and precision for each weight.
 
 use crate::laplace::jacobians::{needed, weights};
 use crate::laplace::machines::{Evaluator, Reals, reals};
@@ -60,7 +60,7 @@ impl LocalPrior {
         })
     }
 
-    /// Returns whether the log prior is Normal up to rounding errors. It is Normal if the Normal
+    /// Returns whether the prior is Normal, up to rounding errors. It is Normal if the Normal
     /// distribution with this slope and precision has the same log density. If the elements depend
     /// on each other, this needs the full second derivative.
     pub fn is_normal(&self, precision: Precision, pool: &Pool) -> bool {
@@ -117,8 +117,8 @@ pub fn write_vectors(evaluation: &Evaluator, machine: &mut Machine, vectors: &Ma
     Ok(())
 }
 
-/// Adds the products `[columns, ..]` that a program returns to the rows of a matrix, starting at
-/// row `row`.
+/// Reads the products `[columns, ..]` that a program returns, and adds them to the rows of a
+/// matrix, beginning at row `row`.
 ///
 /// # Errors
 /// Fails if the program does not have these outputs. This would be a bug.

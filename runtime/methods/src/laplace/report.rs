@@ -127,7 +127,7 @@ pub fn table(infer: &InferenceBlock, found: &Approximated, sites: &[SiteSummary]
         .collect()
 }
 
-/// Returns the properties of the approximation as pairs of a name and a text.
+/// Returns the properties of the approximation. Each property is a pair of a name and a text.
 pub fn lines(infer: &InferenceBlock, found: &Approximated, sites: &[SiteSummary]) -> Vec<(String, String)> {
     let Ok(laplace) = part(infer) else {
         return Vec::new();
@@ -207,7 +207,7 @@ pub fn summaries(
     }
     let is_small = |weights: &&Weights| small.iter().any(|site| site.name == weights.site);
     let mut sites = Sites::new(infer, laplace, &small, context)?;
-    // Which weights equal the values of their sites is known from two draws per member. If this
+    // Two draws per member show which weights equal the values of their sites. If this
     // holds for all weights, no further draws are needed.
     sites.draw(found, 2 * found.members.len())?;
     let mut weights = laplace.weights.iter().zip(&sites.is_real);
@@ -379,7 +379,7 @@ fn exact(
     found
 }
 
-/// Among the random weights, returns the indices of the weights that equal the values of small
+/// Returns the indices, among the random weights, of those weights that equal the values of small
 /// sites.
 fn small_weights(laplace: &Laplace, index: Option<&[usize]>, is_real: &[bool]) -> Vec<usize> {
     let mut small = Vec::new();
@@ -398,8 +398,8 @@ fn small_weights(laplace: &Laplace, index: Option<&[usize]>, is_real: &[bool]) -
     small
 }
 
-/// Returns the variances of some of the random weights. If the precision is a full matrix, the
-/// variances of all weights would require the inverse of this matrix.
+/// Returns the variances of some of the random weights. Only some variances are computed, because the
+/// variances of all weights would require the inverse of the matrix if the precision is a full matrix.
 fn variances(laplace: &Laplace, member: &Gaussian, some: &[usize], context: &Context) -> Vec<f64> {
     let posterior = &member.posterior;
     if laplace.options.structure != Structure::Full {

@@ -33,8 +33,8 @@ use bnnc_inference::summary::SMALL;
 use bnnc_laplace::matrix::{Matrix, dot};
 use bnnc_laplace::posterior::GaussianPosterior;
 
-/// A standard deviation is reported if the curvature along its direction is less than this fraction
-/// of the curvature under the Gaussian. The standard deviation of the Gaussian is then less than
+/// A standard deviation is reported if the true curvature along its direction is less than this fraction of
+/// the Gaussian's curvature along this direction. The standard deviation of the Gaussian is then less than
 /// 0.8 of the correct value, because 0.8 is the square root of 0.64.
 const LEAST: f64 = 0.64;
 

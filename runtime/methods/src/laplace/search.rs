@@ -16,8 +16,8 @@ use std::sync::Arc;
 /// contain every weight and every running mean.
 ///
 /// # Errors
-/// Fails if the start does not contain a weight or a running mean. It would otherwise have the
-/// default value of its state.
+/// Fails if the start does not contain a weight or a running mean. Without this error, the weight
+/// or running mean would have the default value of its state.
 pub fn stated(
     infer: &InferenceBlock,
     laplace: &Laplace,

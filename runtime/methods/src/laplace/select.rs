@@ -13,8 +13,8 @@ use bnnc_laplace::posterior::GaussianPosterior;
 use bnnc_laplace::select;
 use bnnc_math::philox;
 
-/// A function from the name of an earlier inference block to the variances of the weights under its
-/// posterior.
+/// A function that takes the name of an earlier inference block, and returns the variances of the
+/// weights under the posterior of this block.
 pub type EarlierVariances<'a> = &'a dyn Fn(&str) -> Result<Vec<f64>, Stop>;
 
 /// The weights that were chosen for a subnetwork.

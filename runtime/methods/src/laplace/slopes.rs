@@ -1,5 +1,5 @@
-//! Derivatives with respect to the inputs of rows: the derivative of the mean of each output, and
-//! the derivative of its variance under the Gaussian of the weights.
+//! Derivatives with respect to the inputs of rows. For each output, the derivatives of two
+//! quantities are computed: its mean, and its variance under the Gaussian of the weights.
 
 use crate::laplace::gaussian::Gaussian;
 use crate::laplace::jacobians::Jacobians;

@@ -1,4 +1,4 @@
-//! The variances of weights under an earlier inference block. Subnetworks can be chosen by these
+//! The variances of weights under the posterior of an earlier inference block. Subnetworks can be chosen by these
 //! variances.
 //!
 //! Note \[Scales\]. For iterates, ensemble members, chains and Normal families, these are the
@@ -51,8 +51,8 @@ pub fn variances(
     }
 }
 
-/// Returns the variances of weights if they follow from the states: the variance over iterates or
-/// draws, or the square of the scale. The scale is used only if it is the standard deviation of the
+/// Returns the variances of weights if the states contain them. A variance is computed over iterates or
+/// draws, or is the square of the scale. The scale is used only if it is the standard deviation of the
 /// variational family.
 fn stated(weights: &Weights, by: &InferenceBlock, found: &dyn Posterior) -> Option<Vec<f64>> {
     if let Some(own) = found.variances(&weights.state) {
@@ -85,7 +85,7 @@ fn variance(draws: &[f64], at: usize, width: usize) -> f64 {
     column().map(|value| (value - mean).powi(2)).sum::<f64>() / count
 }
 
-/// Returns the variances of the elements of a site, computed from draws of the site. Returns `None`
+/// Computes the variances of the elements of a site from draws of the site. Returns `None`
 /// if the inference block does not have the site, or if it has a point estimate of the site.
 fn drawn(
     weights: &Weights,

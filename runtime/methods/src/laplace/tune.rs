@@ -21,7 +21,7 @@ use std::sync::Arc;
 /// Two prior precisions count as equal if their relative difference is at most this value.
 const VARIES: f64 = 1e-6;
 
-/// The curvature and the prior that prior factors are fitted to.
+/// The curvature and the prior from which the prior factors are tuned.
 pub struct TuningProblem<'a> {
     /// The training rows, evaluated at the maximum.
     pub evaluation: &'a Evaluator<'a>,
@@ -71,7 +71,7 @@ impl TuningProblem<'_> {
         diagnostics::not_positive(&self.evaluation.infer.name, &failure).into()
     }
 
-    /// Returns the posterior for the given prior factors of the weights, at a temperature.
+    /// Returns the posterior for a temperature and the given prior factors of the weights.
     ///
     /// # Errors
     /// Fails if a precision matrix is not positive definite.
@@ -136,8 +136,8 @@ impl TuningProblem<'_> {
         })
     }
 
-    /// Returns the predicted increase of the log density, from the centre to its maximum, for these
-    /// factors and the temperature of the options. The prior scale of a subnetwork is left out. The
+    /// Returns the predicted increase of the log density from the centre to its maximum. The log density is that
+    /// for these factors and for the temperature in the options. The prior scale of a subnetwork is left out. The
     /// prior scale compensates for the weights that are not random, and does not move the maximum.
     fn rise_of_own(
         &self,
@@ -195,7 +195,7 @@ impl TuningProblem<'_> {
         self.prior.scatter(&self.slope, &self.evaluation.context.pool)
     }
 
-    /// Returns the rule that assigns weights to groups. The weights of a group share a factor.
+    /// Returns the rule that assigns weights to groups. All weights of a group have the same factor.
     fn structure(&self) -> PriorStructure {
         let options = &self.evaluation.laplace.options;
         match options.online || options.prior_precision == PriorPrecision::MarginalLikelihood {
@@ -261,8 +261,8 @@ impl TuningProblem<'_> {
         factors
     }
 
-    /// Returns the indices of the random weights, and the precision of their prior for these
-    /// factors of the groups.
+    /// Returns the indices of the random weights. Also returns the prior precision of these
+    /// weights, given the factors of the groups.
     pub fn into_prior(self, factors: &[f64]) -> (Option<Vec<usize>>, Prior) {
         let prior = self.prior.scaled(&self.of_weights(factors));
         (self.index, prior)
@@ -395,7 +395,7 @@ pub fn rise(posterior: &GaussianPosterior, slope: &[f64], pool: &Pool) -> f64 {
     if rise.is_finite() { rise } else { f64::INFINITY }
 }
 
-/// The largest number of steps of the search for the prior factors of several groups.
+/// The largest number of steps that a search for the prior factors of several groups takes.
 const STEPS: usize = 200;
 
 /// Returns the log predictive density on the model's scale, averaged over the rows of a forecaster.

@@ -1,5 +1,5 @@
-//! Runs chains on threads. A worker is a thread. The worker runs each of its chains to the end,
-//! from the start of the chain or from the point that an earlier run saved. A worker may run
+//! Runs chains on threads. A worker is a thread. The worker runs each of its chains until the chain is
+//! complete. It begins at the start of the chain, or at the point that an earlier run saved. A worker may run
 //! several chains in lockstep. The worker then evaluates the densities of these chains in the same
 //! calls.
 
@@ -25,7 +25,7 @@ use std::thread;
 /// The largest number of attempts to find a start with a finite density.
 const ATTEMPTS: u64 = 100;
 
-/// The data that the chains of an inference block share.
+/// The data that all chains of an inference block use.
 pub struct Chains<'a> {
     /// The inference block whose posterior is sampled.
     pub infer: &'a InferenceBlock,
@@ -37,7 +37,7 @@ pub struct Chains<'a> {
     pub shards: &'a [usize],
     /// The start of all chains, before random jitter is added.
     pub start: &'a [f64],
-    /// The number of the split of the data.
+    /// The index of the data split.
     pub split: usize,
     /// The threads, the progress line and the checkpoint.
     pub context: &'a Context,
@@ -55,10 +55,10 @@ fn used_lanes(lanes: usize, each: usize) -> usize {
 }
 
 impl Chains<'_> {
-    /// Runs all chains of the inference block. Every thread runs several chains in lockstep. Their
-    /// number is the number that one call of the density can evaluate, or less if other threads
-    /// would otherwise be idle. If there are more threads than chains, the additional threads work
-    /// inside the evaluations of chains.
+    /// Runs all chains of the inference block. Every thread runs several chains in lockstep. The number of
+    /// these chains is the number that one call of the density can evaluate. It is smaller if other threads
+    /// would otherwise be idle. If there are more threads than chains, the additional threads help to
+    /// evaluate the densities.
     ///
     /// # Errors
     /// Fails if no start has a finite density, if there is too little memory, or if a file cannot be written.
@@ -130,7 +130,7 @@ impl Chains<'_> {
         }
     }
 
-    /// Runs some chains in lockstep to their ends. Each chain advances until it needs a density.
+    /// Runs some chains in lockstep until they are complete. Each chain advances until it needs a density.
     /// The densities of all chains are then computed in one call.
     fn together(
         &self,

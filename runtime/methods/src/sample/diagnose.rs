@@ -1,5 +1,5 @@
-//! Diagnostics of draws: the statistics of the sampler itself, R-hat and the effective sample size
-//! of every quantity, and PSIS-LOO.
+//! Computes diagnostics from draws: the statistics of the sampler itself, R-hat and the effective
+//! sample size of every quantity, and PSIS-LOO.
 
 use bnnc_abi::manifest::{InferenceBlock, OutputKind};
 use bnnc_abi::sampling::{Correction, Sampling};
@@ -90,16 +90,16 @@ pub fn diagnose(
 
 /// An R-hat above this value is a sign that chains are in different modes.
 const APART: f64 = 1.2;
-/// If R-hat is below this limit after the values within each draw are sorted, the chains agree
+/// The values within each draw are sorted. If R-hat is then below this limit, the chains agree
 /// except for the order of the values.
 const TOGETHER: f64 = 1.05;
 
-/// The sorted values of a vector, or of scalars together, are compared only for up to this number
+/// Sorted values are compared only if the vector, or the group of scalars, has at most this number
 /// of elements.
 const COMPONENTS: usize = 10;
 
-/// Returns the elements of a vector, or two scalars, if the chains disagree on them, but agree
-/// after the values within each draw are sorted.
+/// Returns quantities on which the chains agree only after the values within each draw are sorted:
+/// the elements of a vector, or two scalars.
 fn swapped(infer: &InferenceBlock, quantities: &[Quantity]) -> Option<Swapped> {
     let apart = |quantity: &&Quantity| {
         !quantity.chains.is_empty() && quantity.element.is_some() && quantity.summary.rhat > APART

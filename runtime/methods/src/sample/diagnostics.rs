@@ -28,8 +28,8 @@ pub fn one_chain(infer: &str) -> Diagnostic {
     data_warning(&ONE_CHAIN, text).help("run several: `chains = 4`")
 }
 
-/// A warning: all chains start at the same point. The point comes `from` an earlier inference block
-/// or a file.
+/// A warning: all chains start at the same point. `from` is the earlier inference block or the file
+/// that the point comes from.
 pub fn one_start(infer: &str, chains: usize, from: &str) -> Diagnostic {
     let text = format!(
         "the {chains} chains of `{infer}` start at one point, {from}: R-hat cannot detect a mode that no chain has visited"
@@ -38,7 +38,7 @@ pub fn one_start(infer: &str, chains: usize, from: &str) -> Diagnostic {
         .help("start them at different points: `jitter = 0.5`, or leave `start` and `jitter` out")
 }
 
-/// A warning: the starts of the chains are too close together for the width of the posterior.
+/// A warning: compared with the width of the posterior, the starts of the chains are too close together.
 /// Reports `jitter`, and the smallest posterior standard deviation on the unconstrained scale.
 pub fn close_starts(infer: &str, chains: usize, (jitter, sd): (f64, f64)) -> Diagnostic {
     let text = format!(

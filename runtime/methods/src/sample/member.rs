@@ -28,22 +28,22 @@ enum Asked {
 /// A chain that is being run.
 pub struct RunningChain {
     number: usize,
-    /// The place of the chain's position among the positions of a call.
+    /// The index of the chain's position among the positions in one call.
     place: usize,
     sampler: Box<dyn Sampler>,
     file: ChainFile,
     /// The number of iterations that the chain has made.
     iteration: usize,
     asked: Asked,
-    /// The result of the request `Value`, or the part of the result of `Differences` that comes
-    /// from the prior.
+    /// The result of the request `Value`. For the request `Differences`, the part of the result
+    /// that comes from the prior.
     value: f64,
     gradient: Vec<f64>,
     sums: Vec<f64>,
     /// The index of the statistic that records whether an iteration diverged.
     diverging: Option<usize>,
-    /// The number of divergences that the progress line does not include yet, followed by the
-    /// iteration that the line shows.
+    /// Two numbers: the number of divergences that the progress line does not show yet, and the
+    /// iteration that it shows.
     diverged: u64,
     shown: usize,
 }

@@ -134,8 +134,8 @@ const APART: f64 = 1e-3;
 
 /// Returns a warning if the program sets a jitter of the starts that is negligible compared with
 /// every posterior standard deviation. The standard deviation on the unconstrained scale is
-/// approximated: it is the standard deviation of the values, times the derivative of the
-/// transformation at the mean of the values.
+/// approximated by a product: the standard deviation of the values, times the derivative of the
+/// transformation at their mean.
 fn close_starts(infer: &InferenceBlock, found: &[Quantity]) -> Option<Diagnostic> {
     let sampling = infer.sampling()?;
     let options = &sampling.options;

@@ -1,5 +1,5 @@
-//! The quantities of a sampled posterior whose convergence is diagnosed. They are the elements of
-//! small sites, the norms of large sites and of sites in layers, predictions, and the log density.
+//! The quantities of a sampled posterior whose convergence is diagnosed. These quantities are the elements
+//! of small sites, the norms of large sites and of sites in layers, predictions, and the log density.
 
 use bnnc_abi::manifest::{InferenceBlock, Output, SiteReport};
 use bnnc_abi::names::layer_of;
@@ -24,8 +24,8 @@ pub const PREDICTIONS: usize = 31;
 /// The number of draws in one block of predictions.
 const BLOCK: usize = 256;
 
-/// The largest number of reals of a site that are in memory at the same time, if draws are kept
-/// only on disk.
+/// If draws are kept only on disk, the largest number of reals of one site that are in memory at
+/// the same time.
 const HELD: usize = 1 << 22;
 
 /// The draws of one quantity before its convergence is diagnosed.
@@ -35,8 +35,8 @@ struct Drawn {
     chains: Vec<Vec<f64>>,
 }
 
-/// Diagnoses quantities one by one. If draws are kept on disk, only one site at a time is in
-/// memory.
+/// Diagnoses quantities one by one. If draws are kept on disk, the draws of only one site at a time
+/// are in memory.
 struct Collector {
     summariser: Summariser,
     keeps: bool,
@@ -64,8 +64,8 @@ impl Collector {
     }
 }
 
-/// Returns whether each element of a site is diagnosed: `report` names the site, or the site is
-/// small and not part of a layer. The weights of layers are not diagnosed by element, because the
+/// Returns whether each element of a site is diagnosed. This is the case if `report` names the site, or if the
+/// site is small and not part of a layer. The weights of layers are not diagnosed by element, because the
 /// units of a layer may swap places between draws.
 fn by_element(site: &SiteReport, sampling: &Sampling) -> bool {
     let is_named = match &sampling.options.report {
@@ -95,9 +95,9 @@ pub fn of_site(site: &SiteReport, sampling: &Sampling) -> usize {
     }
 }
 
-/// Diagnoses the quantities that the `report` option of an inference block selects. The selected
-/// quantities are each element of the named sites, each element of small sites outside layers, and
-/// the norm of each large site and of each site in a layer. If norms are diagnosed, predictions are
+/// Diagnoses the quantities that the `report` option of an inference block selects. For each named
+/// site and each small site outside layers, every element is a quantity. For each other site, the
+/// norm is a quantity. If norms are diagnosed, predictions are
 /// diagnosed too. The quantity `lp` is the log density of the position.
 ///
 /// # Errors
@@ -223,7 +223,7 @@ fn norm(sites: &mut Sites<'_>, site: usize, name: &str, sampled: &SamplingResult
     })
 }
 
-/// Returns the draws of the mean of the first element of each output, in original units. The rows
+/// For each output, returns the draws of the mean of its first element, in original units. The rows
 /// are evenly spaced test rows; without test rows, they are training rows. If an output does not
 /// have a mean, its log likelihood is used. Unlike the weights, predictions do not change if the
 /// units of a network swap places between draws.

@@ -105,7 +105,7 @@ pub fn table(sampled: &SamplingResult, diagnosis: &Diagnosis, left_out: Option<&
 }
 
 /// Formats the numbers of draws, such as `4 x 1000`. After an interruption, the chains may have different
-/// numbers of draws; then the text has their sum and their range.
+/// numbers of draws. The text then states the sum and the range of these numbers.
 fn draws(sampled: &SamplingResult) -> String {
     let lengths = || sampled.chains.iter().map(|chain| chain.store.len());
     let (least, most) = (lengths().min().unwrap_or(0), lengths().max().unwrap_or(0));

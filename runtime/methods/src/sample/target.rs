@@ -122,11 +122,11 @@ fn feed(
     Feed::of_plan((infer, plan), rows, dataset, true)
 }
 
-/// The number of rows in one call of the program that prepares values.
+/// The number of rows that one call of the program that prepares values reads.
 const ROWS: usize = 256;
 
 /// Computes, for all training rows, the values that do not depend on the position. The result has
-/// the form of ports of the programs that a sampler calls.
+/// the form that the programs of a sampler read as ports.
 ///
 /// # Errors
 /// Fails if some columns do not fit the program, or if there is too little memory.
@@ -158,8 +158,8 @@ pub fn prepare(
     Ok(Some(found))
 }
 
-/// Returns the larger of two numbers of bytes: for the machines of one chain with their rows, and
-/// for the preparation.
+/// Returns the larger of two numbers of bytes: the bytes for the machines and rows of one chain,
+/// and the bytes for the preparation.
 pub fn bytes(infer: &InferenceBlock, sampling: &Sampling, rows: usize) -> u64 {
     let evaluation = sampling.transition.part().evaluation(rows);
     let sizes = |count: usize| sizes(sampling, count, rows);
@@ -266,7 +266,7 @@ pub struct DensityMachines<'a> {
     all: Vec<u32>,
     before: Vec<f64>,
     after: Vec<f64>,
-    /// The factor of the log likelihood of the rows in the next run.
+    /// In the next run, the log likelihood of the rows is multiplied by this factor.
     scale: f64,
 }
 
@@ -322,7 +322,7 @@ impl<'a> DensityMachines<'a> {
         self.gradient(0, gradient)
     }
 
-    /// Writes the position of a chain to its place in the next call of the program. `rows` and
+    /// Writes the position of a chain to the place of this chain in the next call of the program. `rows` and
     /// `scale` have the same meaning as in `bnnc_mcmc::seam::SamplerRequest`. `rows` and `scale`
     /// are the same for all chains that share a call.
     ///
@@ -392,8 +392,9 @@ impl<'a> DensityMachines<'a> {
         program.value(0)
     }
 
-    /// Computes the change of the log likelihood between two positions for each of several groups
-    /// of rows, as `Request::Differences` specifies. Writes one sum for each group. Returns the
+    /// For each of several groups of rows, computes the change of the log likelihood between two
+    /// positions, as `Request::Differences` specifies. Writes one number for each
+    /// group: the change summed over its rows. Returns the
     /// change of the log prior.
     ///
     /// # Errors

@@ -12,8 +12,8 @@ use bnnc_inference::leave_one_out::log_unit;
 use bnnc_math::philox;
 use std::ops::Range;
 
-/// Log likelihoods and predictions are written only if they are not too large. The limit is on the number of rows times the number of all draws (128
-/// MiB each). If the program requests PSIS-LOO, they are always written.
+/// Log likelihoods and predictions are written only if the number of rows times the number of all draws is at most this number (128 MiB each). If
+/// the program requests PSIS-LOO, they are always written.
 pub(super) const MOST: usize = 1 << 24;
 
 /// At most this number of predictions (rows times draws) is in memory at the same time.
@@ -63,7 +63,8 @@ impl Subject<'_> {
         Ok(())
     }
 
-    /// Writes the log likelihood of every row under every draw, and a prediction of its target. `block` computes both for some draws of a chain.
+    /// For every row and every draw, writes the log likelihood of the row and a prediction of its target.
+    /// `block` computes both for some draws of a chain.
     pub(super) fn write_predictive(
         &self,
         store: &mut ZarrStore,
@@ -171,7 +172,7 @@ impl Subject<'_> {
 }
 
 impl Export<'_> {
-    /// Writes the log likelihood of every row under every draw of the chains, and a prediction of its target.
+    /// For every row and every draw of the chains, writes the log likelihood of the row and a prediction of its target.
     pub(super) fn predictive(&self, store: &mut ZarrStore) -> Result<(), Stop> {
         let (chains, draws, rows) = (self.chains(), self.draws(), self.of.rows());
         let wanted = match self
@@ -225,7 +226,7 @@ pub(super) struct Block {
     draw: Vec<f64>,
 }
 
-/// A function that computes the predictions of each output from some draws of a chain.
+/// A function that takes some draws of a chain, and computes the predictions of each output from these draws.
 pub(super) type BlockOf<'a> = dyn FnMut(usize, Range<usize>) -> Result<Vec<Block>, Stop> + 'a;
 
 /// Returns the number of draws whose predictions are in memory at the same time.

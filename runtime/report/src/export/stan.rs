@@ -13,7 +13,7 @@ use std::path::Path;
 /// a megabyte.
 const COLUMNS: usize = 1 << 14;
 
-/// Returns the number of elements of all sampled sites if it is too large for Stan CSV.
+/// Returns the number of elements of all sampled sites, if this number is too large for Stan CSV.
 pub fn too_long(infer: &InferenceBlock) -> Option<usize> {
     infer.sampling()?;
     let drawn = infer.reports.iter().filter(|site| !site.is_fixed);

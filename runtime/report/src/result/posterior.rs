@@ -12,8 +12,8 @@ use bnnc_inference::summary::SiteSummary;
 /// layers, have a single line with ranges.
 const LINES: usize = 16;
 
-/// If `report` names a parameter and it has at most this number of elements, each element has its
-/// own line.
+/// If `report` names a parameter, and the parameter has at most this number of elements, each
+/// element has its own line.
 const NAMED_LINES: usize = 100;
 
 /// Returns whether `report` names a parameter.
@@ -88,7 +88,7 @@ pub fn table(infer: &InferenceBlock, outcome: &InferenceOutcome) -> String {
     text
 }
 
-/// Returns one line of the table, without blanks at its end.
+/// Returns one line of the table, without blanks at the end.
 fn line((name, width): (&str, usize), cells: [String; 4]) -> String {
     let cells = cells.map(|cell| format!(" {cell:>10}")).concat();
     format!("  {}\n", format!("{name:<width$}{cells}").trim_end())

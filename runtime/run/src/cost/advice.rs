@@ -1,5 +1,5 @@
-//! The diagnostic for an inference block that needs too much memory. The diagnostic advises options
-//! that need less memory.
+//! The diagnostic for an inference block that needs too much memory. The diagnostic recommends
+//! options that need less memory.
 
 use super::fitting::{self, Offer};
 use super::{peaks, precision};

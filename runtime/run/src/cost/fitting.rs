@@ -9,8 +9,8 @@ use bnnc_abi::plan::Plan;
 use bnnc_methods::laplace::memory;
 use std::sync::Arc;
 
-/// The number of larger sizes that are tried after a size that fits. A larger subnetwork uses smaller blocks of rows. It may therefore need less
-/// memory. A larger size can fit even if a smaller size does not.
+/// If a size fits but the next larger size does not, at most this number of still larger sizes is tried. A larger subnetwork uses smaller blocks
+/// of rows, so it may need less memory. A larger size can therefore fit even if a smaller size does not.
 const ABOVE: usize = 64;
 
 /// A smaller approximation that fits into the memory limit.
@@ -23,7 +23,8 @@ pub enum Offer {
         /// The options of the program that request the subnetwork.
         options: String,
     },
-    /// The requested subnetwork, with a choice of weights by a score that needs less memory. The text holds the options that request it.
+    /// A subnetwork of the requested size, whose weights are chosen by a score that needs less memory. The text contains the options
+    /// that request this subnetwork.
     Chosen(String),
     /// A kernel with this number of rows. The rows are chosen at random. A kernel with one more row would not
     /// fit.
@@ -135,7 +136,7 @@ fn as_subnetwork(infer: &InferenceBlock, laplace: &Laplace, (size, by): (usize, 
     infer
 }
 
-/// Returns the inference block with a kernel of this number of rows.
+/// Returns the inference block with a kernel that has this number of rows.
 fn with_rows(infer: &InferenceBlock, laplace: &Laplace, rows: usize) -> InferenceBlock {
     let mut laplace = laplace.clone();
     let mut infer = infer.clone();
@@ -158,7 +159,7 @@ fn as_diagonal(infer: &InferenceBlock, laplace: &Laplace, smaller: &Smaller) -> 
     infer
 }
 
-/// Makes all weights random instead of a subnetwork, and removes the programs that compute whole Jacobians.
+/// Makes all weights random instead of only those of a subnetwork, and removes the programs that compute whole Jacobians.
 fn of_all(infer: &mut InferenceBlock, laplace: &mut Laplace, smaller: &Smaller) {
     infer.predict = planned(laplace, &smaller.predict);
     infer.sites = planned(laplace, &smaller.sites);
@@ -176,7 +177,7 @@ fn without_jacobians(laplace: &mut Laplace) {
     programs.turned = None;
 }
 
-/// Returns a program with this plan. Its memory can then be predicted. The code of the program belongs to another program, but it is never
+/// Returns a program with this plan, so that its memory can be predicted. The code in the result belongs to another program, but is never
 /// run.
 fn planned(laplace: &Laplace, plan: &Plan) -> Artifact {
     Artifact {
@@ -185,7 +186,7 @@ fn planned(laplace: &Laplace, plan: &Plan) -> Artifact {
     }
 }
 
-/// The position of an inference block in the list of inference blocks, and the memory limit.
+/// An inference block, given by its position in the list of inference blocks, and the memory limit.
 struct Room {
     manifest: Manifest,
     position: usize,
@@ -193,8 +194,8 @@ struct Room {
 }
 
 impl Room {
-    /// Returns whether the peak memory of an inference block, when it runs at this position in the
-    /// program, stays within the limit.
+    /// Returns whether the peak memory of an inference block stays within the limit if the block
+    /// runs at this position in the program.
     fn fits(&mut self, infer: InferenceBlock) -> bool {
         self.manifest.infers[self.position] = infer;
         let peak = peaks(&self.manifest, self.manifest.infers.iter())
@@ -204,7 +205,8 @@ impl Room {
         peak.is_some_and(|peak| peak.bytes <= self.limit)
     }
 
-    /// Searches for the largest size, up to `all`, that makes an inference block fit. If a size fits but the next size does not, up to [`ABOVE`]
+    /// Searches for the largest size, up to `all`, with which an inference block fits into the memory
+    /// limit. If a size fits but the next size does not, up to [`ABOVE`]
     /// larger sizes are tried. Returns 0 if the block does not fit with size 1.
     fn largest(&mut self, all: usize, of_size: &dyn Fn(usize) -> InferenceBlock) -> usize {
         let mut found = 0;
@@ -218,7 +220,7 @@ impl Room {
         found
     }
 
-    /// Searches by bisection between `fitting` and `all` for a size that makes the block fit. If the result is not `all`, the block does not
+    /// Searches by bisection between `fitting` and `all` for a size with which the block fits. If the result is not `all`, the block does not
     /// fit with the next larger size.
     fn end_of(&mut self, fitting: usize, all: usize, of_size: &dyn Fn(usize) -> InferenceBlock) -> usize {
         let (mut fits, mut fails) = (fitting, all + 1);

@@ -23,7 +23,7 @@ pub fn earlier(manifest: &Manifest, infer: &InferenceBlock) -> u64 {
     peak.map_or(0, |peak| peak.earlier)
 }
 
-/// Returns whether an inference block fits into `limit` bytes if the run has only this block and the blocks that it needs.
+/// Returns whether an inference block fits into `limit` bytes if only this block and the blocks that it needs are run.
 pub fn fits_alone(manifest: &Manifest, infer: &InferenceBlock, limit: u64) -> bool {
     let mut wanted = HashSet::from([&*infer.name]);
     // Every inference block comes after the blocks that it needs.
@@ -40,7 +40,7 @@ pub fn fits_alone(manifest: &Manifest, infer: &InferenceBlock, limit: u64) -> bo
     peaks(manifest, alone).iter().all(is_within)
 }
 
-/// Returns the peak of each inference block, in the order of the run. Returns `None` if the data of a block are not known.
+/// Returns the peak of each inference block, in the order in which the blocks run. Returns `None` if the data of a block are not known.
 pub(super) fn peaks<'a>(
     manifest: &Manifest,
     infers: impl Iterator<Item = &'a InferenceBlock>,
@@ -81,8 +81,7 @@ pub(super) fn peaks<'a>(
         }
         packed = method.packed(infer.examples(schema.train)).max(packed);
         let results = predictions(infer, schema) + if splits > 1 { data.rows } else { 0 };
-        // During the last split, two things are in memory: the posteriors of all other splits, and the predictions of the previous
-        // split.
+        // During the last split, the posteriors of all other splits are in memory, and the predictions of the previous split.
         let held = kept_of(infer, (infer.examples(schema.train), planned));
         let others = sum(&[(splits - 1).saturating_mul(held), (splits - 1).min(1) * results]);
         let cutting = match (splits > 1, is_read) {

@@ -13,8 +13,8 @@ codes! {
          needs one).\n\n\
          Right: a shorter `warmup`, or a longer `patience` or no `patience`.";
 
-    /// The loss at the end of a training run was far above the loss at its start, so the iterates are
-    /// not near an optimum.
+    /// The loss was far higher at the end of a training run than at its start, so the iterates are not
+    /// near an optimum.
     pub(super) ITERATES_ASTRAY = "E0532", "the optimiser diverged":
         "The iterates of this training should represent the posterior. The loss per row was higher in the last epoch \
          than in the first, by more than 1: the steps are too large, and the iterates do not represent the \
@@ -83,8 +83,8 @@ pub fn still_iterates(infer: &str, rows: usize) -> Diagnostic {
     ))
 }
 
-/// A warning: all members of an ensemble ended near one optimum. `ratio` is the largest ratio of
-/// the variances of the members to the posterior variances.
+/// A warning: all members of an ensemble ended near one optimum. For each parameter, the variance
+/// between the members is divided by the posterior variance. `ratio` is the largest of these ratios.
 pub fn agreeing_members(infer: &str, ratio: f64) -> Diagnostic {
     let factor = ratio.max(0.0).sqrt().recip();
     let times = match factor < 1e3 {
@@ -114,8 +114,8 @@ pub fn falling_rate(infer: &str, fall: f64) -> Diagnostic {
     )
 }
 
-/// A warning: the Gaussian over iterates is too broad or too narrow. The variances of the Gaussian,
-/// multiplied by `scale`, are `breadth` times the posterior variances.
+/// A warning: the Gaussian over iterates is too broad or too narrow. After multiplication by
+/// `scale`, the variances of the Gaussian are `breadth` times the posterior variances.
 pub fn other_breadth(infer: &str, breadth: f64, scale: f64) -> Diagnostic {
     let (factor, which) = match breadth < 1.0 {
         true => (breadth.max(0.0).sqrt().recip(), "narrow"),
@@ -139,8 +139,8 @@ pub fn other_breadth(infer: &str, breadth: f64, scale: f64) -> Diagnostic {
 }
 
 /// A warning: the Gaussian over iterates is too narrow in one parameter. The variance of the
-/// Gaussian there is at most `breadth` times the posterior variance. `raw` has the
-/// options of the data item that would standardise the data, if they are not standardised.
+/// Gaussian there is at most `breadth` times the posterior variance. If the data are not
+/// standardised, `raw` contains the options of the data item that would standardise them.
 pub fn narrow_parameter(infer: &str, parameter: &str, breadth: f64, raw: Option<&str>) -> Diagnostic {
     let factor = breadth.max(0.0).sqrt().recip();
     let text = match factor.is_finite() {

@@ -78,7 +78,7 @@ codes! {
          such as `slope: positive` and `a + slope * x`.";
 }
 
-/// A training run with a step of a single row, although the model normalises the rows of a step
+/// A step of a training run has only a single row, although the model normalises the rows of a step
 /// together.
 pub fn single_row(infer: &str, rows: usize, batch: usize) -> Diagnostic {
     let found = match rows {
@@ -94,7 +94,7 @@ pub fn single_row(infer: &str, rows: usize, batch: usize) -> Diagnostic {
     }
 }
 
-/// A training run of a model that normalises rows together, although its inputs are whole columns. All rows then form one example.
+/// A model normalises rows together, although its inputs are whole columns. All rows then form one example.
 pub fn single_example(infer: &str) -> Diagnostic {
     let text = format!("`{infer}` normalises the rows of a step together, but its model takes whole columns");
     error(&SINGLE_ROW, FaultyInput::Program, text)
@@ -103,7 +103,7 @@ pub fn single_example(infer: &str) -> Diagnostic {
         .help("or use a normalisation within an example, such as `LayerNorm`")
 }
 
-/// An inference block that cannot learn from rows that arrive one by one. `why` is the reason.
+/// An error: an inference block cannot learn from rows that arrive one by one. `why` is the reason.
 pub fn no_stream(infer: &str, why: &str) -> Diagnostic {
     error(&NO_STREAM, FaultyInput::Program, format!("`{infer}` {why}"))
 }
@@ -132,21 +132,21 @@ pub struct WarnedTraining<'a> {
     pub infer: &'a str,
     /// The text of an option that makes the training longer, such as `epochs = 200`.
     pub longer: &'a str,
-    /// True if the learning rate is zero at the end.
+    /// True if the learning rate has decreased to zero at the end of the training.
     pub ends_at_zero: bool,
-    /// The largest norm of the gradient, or `None` if the norm is not limited.
+    /// The largest allowed norm of the gradient, or `None` if the norm is not limited.
     pub clip: Option<f64>,
     /// The advice to use a larger learning rate, if the present rate is small.
     pub faster: Option<&'a str>,
-    /// The options of the data item that would standardise the data, if they are not standardised.
+    /// The options of the data item that would standardise the data, or `None` if the data are already standardised.
     pub raw: Option<&'a str>,
-    /// True if the method draws from a variational posterior, whose width and number of samples
-    /// determine the noise of the loss.
+    /// True if the method draws from a variational posterior. The width of this posterior and the
+    /// number of samples determine the noise of the loss.
     pub maximises_bound: bool,
 }
 
 impl WarnedTraining<'_> {
-    /// Returns the advice to shorten gradients less, or `None` if they are not shortened.
+    /// Returns the advice to raise the limit on the norm of the gradient, or `None` if the norm is not limited.
     fn unclipped(&self) -> Option<String> {
         let clip = self.clip?;
         Some(format!(
@@ -181,8 +181,7 @@ pub fn not_converged(trained: WarnedTraining<'_>, fall: f64, rows: usize) -> Dia
     others.fold(warning, Diagnostic::help)
 }
 
-/// A warning: a descent lowers the loss by `fall` nats. The descent starts at the end of the
-/// training.
+/// A warning: a descent that starts at the end of the training lowers the loss by `fall` nats.
 pub fn not_at_minimum(trained: WarnedTraining<'_>, fall: f64, rows: usize) -> Diagnostic {
     let WarnedTraining {
         infer,
@@ -206,9 +205,9 @@ pub fn not_at_minimum(trained: WarnedTraining<'_>, fall: f64, rows: usize) -> Di
     others.fold(warning, Diagnostic::help)
 }
 
-/// A warning: constrained parameters of an inference block diverge while its density rises by
-/// `rise` nats. `runaways` has the name of each parameter, with its values before and after the
-/// descent. `log` names one of them that is the logarithm of a scale.
+/// A warning: constrained parameters of an inference block diverge, while the density rises by `rise`
+/// nats. `runaways` contains the name of each such parameter, with its values before and after
+/// the descent. `log` is the name of one of these parameters, if it is the logarithm of a scale.
 pub fn unbounded_density(
     infer: &str,
     (runaways, log): (&[(&str, f64, f64)], Option<&str>),
@@ -251,7 +250,7 @@ pub fn unbounded_density(
 }
 
 /// A warning: a training run ended at a saddle. A descent from a nearby point ends `fall` nats
-/// below it.
+/// below the saddle.
 pub fn at_saddle(infer: &str, fall: f64, rows: usize) -> Diagnostic {
     let text = format!(
         "`{infer}` ended at a saddle, not at a maximum: from a point nearby, a descent lowers the loss by {} ({} per row)",
@@ -283,7 +282,7 @@ pub fn noisy_loss(trained: WarnedTraining<'_>, noise: f64, rows: usize) -> Diagn
     others.fold(warning, Diagnostic::help)
 }
 
-/// A warning: the loss of a training rose from `first` to `last`, because its steps are too long.
+/// A warning: the loss of a training run rose from `first` to `last`, because the steps are too long.
 pub fn diverged(infer: &str, (first, last): (f64, f64), rows: usize) -> Diagnostic {
     let text = format!(
         "`{infer}` diverged: its loss is {} per row at the end, and was {} at the start",
@@ -349,8 +348,8 @@ pub fn restarts_differ(infer: &str, losses: RestartLosses, rows: usize) -> Diagn
     let warning = warning(&RESTARTS_DIFFER, text)
         .note(format!("{near} of {count} restarts {ends} near the lowest loss"));
     match near {
-        // A further start ends in an unknown optimum with a probability of about the fraction of
-        // the optima that were found only once (Good 1953).
+        // The probability that one more start ends in a new optimum is about the number of optima
+        // that were found only once, divided by the number of starts (Good 1953).
         1 => warning.help(format!(
             "try `restarts = {}`: an optimum that only one restart has found may not be the best",
             2 * count

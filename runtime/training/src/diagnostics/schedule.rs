@@ -1,4 +1,4 @@
-//! The diagnostic of schedules that are longer than the training.
+//! The diagnostic that reports that a schedule is longer than the training.
 
 use bnnc_abi::manifest::Length;
 use bnnc_base::codes;
@@ -15,7 +15,7 @@ codes! {
          Right: `steps = 20000, schedule = steps([10000, 15000], 0.1)`.";
 }
 
-/// A warning: the training of `infer` ends before `time`, which its `schedule` names.
+/// A warning: the training of `infer` ends before `time`, although the `schedule` of `infer` contains this time.
 pub fn unreached(infer: &str, schedule: &str, time: f64, length: Length) -> Diagnostic {
     let (count, unit) = match length {
         Length::Epochs(count) => (count, "epochs"),

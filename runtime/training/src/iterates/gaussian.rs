@@ -20,17 +20,17 @@ const OF_ELEMENTS: u32 = 0;
 /// The coordinate of the random stream for the noise that is multiplied by the deviations.
 const OF_DEVIATIONS: u32 = 1;
 
-/// The moments of iterates, updated one iterate at a time. The moments take `O((K + 2) D)` numbers
-/// for `D` elements and `K` deviations.
+/// The moments of iterates, updated one iterate at a time. For `D` elements and `K` deviations,
+/// `O((K + 2) D)` numbers are stored.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct IterateMoments {
     covariance: Covariance,
     count: usize,
     mean: Vec<f64>,
-    /// The sum of squared deviations from the mean of each element (Welford 1962). Empty if the
+    /// For each element, the sum of squared deviations from its mean (Welford 1962). Empty if the
     /// covariance does not need variances.
     squares: Vec<f64>,
-    /// The last deviations, beginning with the oldest.
+    /// The most recent deviations, beginning with the oldest of them.
     deviations: VecDeque<Vec<f64>>,
 }
 
@@ -88,7 +88,7 @@ impl IterateMoments {
         &self.mean
     }
 
-    /// Returns the variance of an element over all iterates.
+    /// Returns the variance of one element over all iterates.
     pub fn variance(&self, element: usize) -> f64 {
         let square = self.squares.get(element).copied().unwrap_or(0.0);
         (square / self.count.max(1) as f64).max(LEAST_VARIANCE)

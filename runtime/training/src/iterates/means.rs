@@ -1,7 +1,8 @@
-//! Recomputes running means for weights that no training step used.
+//! Recomputes running means for weights that did not occur in a training step.
 //!
-//! Batch normalisation divides by stored statistics of the rows. A training step updates them for its own weights. The average of iterates and the
-//! draws around it need separate statistics. One pass over the training rows computes them (Maddox et al. 2019, following Izmailov et al. 2018). The
+//! Batch normalisation divides by stored statistics of the rows. A training step updates these statistics for the weights of this step. The average
+//! of iterates, and the draws around it, need their own statistics. These are computed in one pass over the
+//! training rows (Maddox et al. 2019, following Izmailov et al. 2018). The
 //! result depends only on the weights, the seed and the batch size of the training. It does not depend on the number of threads.
 
 use crate::Task;
@@ -29,7 +30,8 @@ pub struct MeansPass<'a> {
     feed: Feed,
     /// The input whose images are transformed as in an epoch after the training. `None` if the training uses the rows as they are.
     images: Option<AugmentedInput>,
-    /// The training rows in random order, so that a file sorted by class does not give blocks of one class.
+    /// The training rows in random order. In the order of the file, a block could contain
+    /// only one class if the file is sorted by class.
     order: Vec<u32>,
     sizes: Sizes,
     means: Vec<Mean<'a>>,
@@ -39,14 +41,14 @@ pub struct MeansPass<'a> {
 struct Mean<'a> {
     /// The name of its state.
     name: &'a str,
-    /// The output of the program: the mean over the rows of a block.
+    /// The output of the program that contains the mean over the rows of a block.
     port: String,
     /// The mean over the rows of one block.
     of_block: Vec<f64>,
 }
 
 impl<'a> MeansPass<'a> {
-    /// Prepares passes over the training rows of `task` with the program [`Swag::means`].
+    /// Prepares passes over the training rows of `task`. A pass runs the program [`Swag::means`].
     ///
     /// # Errors
     /// Fails if some columns do not fit the program, or if there is too little memory.
@@ -101,7 +103,7 @@ impl<'a> MeansPass<'a> {
         Ok(())
     }
 
-    /// Writes the weights of draw `draw` of `draws` draws to the machine.
+    /// Writes the weights of draw `draw` to the machine. `draws` is the number of all draws.
     fn write(&mut self, values: &StateValues, draw: usize, draws: usize) -> Result<(), Fault> {
         let states = self.task.infer.states.iter();
         for state in states.filter(|state| state.parameter && !state.is_running_mean) {
@@ -164,7 +166,7 @@ fn means(infer: &InferenceBlock) -> Vec<Mean<'_>> {
 }
 
 /// Splits `rows` rows into as few blocks of at most `batch` rows as possible. The sizes of the blocks differ by at most one row. With blocks of
-/// exactly `batch` rows, 129 rows and `batch = 128` would leave a block of a single row. Its variance would be zero.
+/// exactly `batch` rows, 129 rows and `batch = 128` would give a block with a single row. The variance within this block would be zero.
 fn blocks(rows: usize, batch: usize) -> impl Iterator<Item = Range<usize>> {
     let count = rows.div_ceil(batch.max(1));
     (0..count).map(move |at| rows * at / count..rows * (at + 1) / count)

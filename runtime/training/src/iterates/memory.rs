@@ -19,7 +19,7 @@ pub fn planned(
     }
 }
 
-/// Returns the number of bytes needed to collect `planned` iterates from `rows` rows. `held` is the number of bytes
+/// Returns the number of bytes needed to collect `planned` iterates in a training run on `rows` rows. `held` is the number of bytes
 /// of the result, and `training` is the number of bytes of one training run.
 pub fn collecting(
     (infer, swag): (&InferenceBlock, &Swag),
@@ -34,7 +34,7 @@ pub fn collecting(
     } else {
         training
     };
-    // The running means are recomputed when the training has freed its memory.
+    // The running means are recomputed after the training has freed its memory.
     meanwhile + training.max(held + means::bytes(infer, swag, rows))
 }
 

@@ -1,4 +1,4 @@
-//! Collects the iterates of a training run: either the moments of all iterates, or the iterates
+//! Collects the iterates of a training run. Stores either their moments, or the iterates
 //! themselves.
 
 use super::gaussian::IterateMoments;
@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 /// A collection of iterates that grows during a training run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Taken {
-    /// The number of last iterates that are kept, or 0 to keep all iterates.
+    /// The number of iterates that are kept, counted from the end. All iterates are kept if the number is 0.
     keep: usize,
     /// True if the iterates themselves are stored. False if only their moments are.
     holds: bool,

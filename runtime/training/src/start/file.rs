@@ -12,8 +12,8 @@ use std::collections::BTreeSet;
 /// The maximum number of errors that are listed. Further errors are only counted.
 const LINES: usize = 12;
 
-/// Returns the states that a file contains. The bijector of a site's support transforms its value
-/// to the unconstrained scale.
+/// Returns the states that a file contains. The values of a site are transformed to the
+/// unconstrained scale by the bijector of its support.
 ///
 /// # Errors
 /// Fails if the file cannot be read, a value lies outside its support, or a tensor is missing,
@@ -59,9 +59,9 @@ struct Reading<'a> {
 }
 
 impl Reading<'_> {
-    /// If a run wrote the file, returns the inference block whose states are read. Returns `None`
-    /// if the file contains sites. If the file has states of several inference blocks, but not of
-    /// `infer`, the error lists these blocks.
+    /// If the file was written by a run, returns the inference block whose states are read. Returns `None`
+    /// if the file contains sites. If the file contains states of several inference blocks, but no states
+    /// of `infer`, the error lists these blocks.
     fn run_of(&self, infer: &InferenceBlock) -> Result<Option<String>, Vec<String>> {
         let is_site = |name: &&str| self.file.sites.iter().any(|site| site.site == **name);
         if self.tensors.names().iter().any(|name| is_site(&&**name)) {
@@ -212,8 +212,8 @@ fn half(bits: u16) -> f64 {
 mod tests {
     use super::*;
 
-    /// The examples are one, two, the largest number, the smallest normal number, the smallest
-    /// positive number, and a third.
+    /// The examples are 1, 2, the largest number, the smallest normal number, the smallest positive
+    /// number, and 1/3.
     #[test]
     fn half_precision_matches_the_examples_of_the_format() {
         let known = [

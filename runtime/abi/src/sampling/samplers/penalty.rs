@@ -1,5 +1,5 @@
-//! Metropolis sampling on mini-batches with the penalty method: its options, the checks of these
-//! options, and the power of the likelihood in the target distribution.
+//! Metropolis sampling on mini-batches with the penalty method. This module contains the options,
+//! the checks of the options, and the power of the likelihood in the target distribution.
 
 use super::{EvaluationRows, SamplerKind, SamplerPart, batch, sampler, stan};
 use crate::method::conflict::OptionConflict;
@@ -74,7 +74,7 @@ pub enum Estimator {
     Mean,
 }
 
-/// The correction of the acceptance test for the noise of the estimated loss difference.
+/// How the acceptance test is corrected for the noise of the estimated loss difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Correction {
     /// The test is not corrected (the naive acceptance test, for comparison).

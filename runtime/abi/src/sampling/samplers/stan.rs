@@ -1,4 +1,4 @@
-//! The settings of a sampler in the words of CmdStan's comments. Each line is a pair of its depth
+//! The settings of a sampler, in the form of the comments that CmdStan writes. Each line is a pair of its depth
 //! and its text.
 
 use crate::sampling::{Adaptation, MetricKind};

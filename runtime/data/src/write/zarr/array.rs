@@ -1,4 +1,4 @@
-//! One array of a Zarr store: its chunks and its metadata (Zarr storage specification, version 2).
+//! Writes one array of a Zarr store, which consists of chunks and metadata (Zarr storage specification, version 2).
 
 use super::names::NamedDim;
 use super::{ZarrLabels, ZarrType};
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 /// size would take more memory, because a chunk stays in memory until it is full.
 const CHUNK_BYTES: usize = 1 << 18;
 
-/// The numbers of chains and draws of a group.
+/// The number of chains of a group, and its number of draws.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Samples {
     pub chains: usize,
@@ -118,8 +118,8 @@ impl Array {
         })
     }
 
-    /// Writes the chunks that are not full, and removes the chunks that hold only draws after the
-    /// last kept draw.
+    /// Writes the chunks that are not full. If all draws of a chunk come after the last kept draw,
+    /// removes the chunk.
     pub fn finish(&self, kept: Option<Samples>) -> io::Result<Written> {
         let draws = kept.map_or(1, |kept| kept.draws);
         let needed = draws.div_ceil(self.draws_per_chunk);

@@ -52,8 +52,8 @@ impl Names {
         (name, own)
     }
 
-    /// Returns a dimension with this name if the name is not in use, or if the dimension that has
-    /// this name has the same size and labels. In all other cases, returns `None`.
+    /// Returns a dimension with this name if the name is not in use. If a dimension with this name
+    /// exists and has the same size and labels, returns it. In all other cases, returns `None`.
     fn share(&mut self, name: String, dim: &ZarrDim) -> Option<NamedDim> {
         let wanted = NamedDim {
             name,
