@@ -1,4 +1,4 @@
-//! Embeds every `.bnn` file of this folder. A new file therefore does not require a change of Rust
+//! Embeds every `.bnn` file of this folder, so that adding a file does not require a change of Rust
 //! code.
 
 use std::path::{Path, PathBuf};

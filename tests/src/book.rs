@@ -7,8 +7,7 @@ use std::path::{Path, PathBuf};
 pub struct FencedBlock {
     /// The line of the opening fence, counted from 1.
     pub line: usize,
-    /// The language of the block. The language is empty if the opening fence does not name a
-    /// language.
+    /// The language of the block; empty if the opening fence does not name a language.
     pub language: String,
     /// The words that follow the language on the opening fence, such as `run`, `file=NAME` or
     /// `error=CODE`.

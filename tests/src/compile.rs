@@ -34,13 +34,13 @@ pub struct Compiled {
     pub code_seconds: f64,
 }
 
-/// Returns the text of a diagnostic as a terminal shows it. The diagnostic does not point to a
-/// place in a program.
+/// Returns the text of a diagnostic as a terminal shows it, for a diagnostic that does not point to a place in a
+/// program.
 pub fn rendered(diagnostic: &Diagnostic) -> String {
     render::text(diagnostic, &SourceMap::default(), false)
 }
 
-/// Returns the compile options of `--backend NAME --precision P` with seed 1.
+/// Returns the compile options that correspond to `--backend NAME --precision P`, with seed 1.
 pub fn options(backend: &str, precision: Option<Precision>) -> CompileOptions {
     CompileOptions {
         seed: 1,
@@ -53,8 +53,7 @@ pub fn options(backend: &str, precision: Option<Precision>) -> CompileOptions {
 
 /// Returns the result of a stage of the compiler.
 ///
-/// # Panics
-/// The stage failed.
+/// # Panics Panics if the stage failed.
 pub fn ready<T>(made: Result<T, CompileFailure>) -> T {
     match made {
         Ok(made) => made,
@@ -91,7 +90,8 @@ pub fn from_densities<T>(
     rest(&mut compilation, &elaborated, &densities)
 }
 
-/// Compiles the text of a program. The files that it names are relative to the folder of `path`, which need not exist.
+/// Compiles the text of a program. Paths of files in the text are relative to the folder of `path`, which need not
+/// exist.
 ///
 /// # Panics
 /// Panics if the program has errors.
@@ -117,8 +117,8 @@ pub fn rejected(path: &Path, text: &str) -> Diagnostic {
     }
 }
 
-/// Compiles the text of a program as [`text`] does. The program may have errors that the
-/// compilation reports, but its names must be resolved and its data must exist.
+/// Compiles the text of a program as [`text`] does. The program may have errors that the compilation reports, but
+/// its names must be resolvable and its data must exist.
 ///
 /// # Errors
 /// Fails with the errors that the compilation reports.
@@ -161,8 +161,8 @@ pub fn file(path: &Path, options: &CompileOptions) -> Compiled {
     text(path, &crate::files::read(&path.to_path_buf()), options)
 }
 
-/// Programs that tests of all examples leave out. The data of these programs must be downloaded or
-/// are created at run time, or the programs have too many inference blocks.
+/// Programs that tests of all examples leave out, because their data must be downloaded or are created at run
+/// time, or because they have too many inference blocks.
 const ELSEWHERE: [&str; 6] = [
     "digits/mnist.bnn",
     "digits/mixture.bnn",
@@ -204,7 +204,7 @@ pub fn faults_of_examples(check: impl Fn(&Path) -> Vec<String> + Sync) -> Vec<St
     found.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Returns the record of the program that a run folder stores. The run has seed 1 and no settings.
+/// Returns the record of a program that a run folder stores, for a run with seed 1 and without settings.
 pub fn saved(program: PathBuf) -> SavedRun {
     SavedRun {
         program,
@@ -222,8 +222,8 @@ pub fn saved(program: PathBuf) -> SavedRun {
     }
 }
 
-/// Returns whether a checkpoint is opened to resume an earlier run of the same program, or to begin
-/// a new run.
+/// Returns how a checkpoint is opened: to resume an earlier run of the same program if `resume` is true, and
+/// otherwise to begin a new run.
 pub fn opening(resume: bool) -> Opening {
     match resume {
         true => Opening::Resume,
@@ -234,17 +234,17 @@ pub fn opening(resume: bool) -> Opening {
 /// Returns settings that make every inference run of a program short. The runs are still long
 /// enough to execute each of their stages.
 pub fn short(path: &Path, epochs: usize, predictive_draws: usize) -> Vec<String> {
-    // This function needs only the inference blocks of the program, so the backend does not
-    // generate machine code.
+    // Only the inference blocks of the program are needed here, so the backend does not generate machine code.
     let infers = file(path, &options("reference", None)).manifest.infers;
     let mut is_first = true;
     let mut of = |infer: &InferenceBlock| {
         let work: &[(&str, usize)] = match &infer.work {
-            // An inference block that uses the iterates of an earlier block does not train.
+            // An inference block that uses the iterates of an earlier block does not train, so it does not have
+            // epochs to shorten.
             Work::Swag(swag) if swag.options.iterates.is_some() => &[],
             Work::Collapsed(collapsed) if collapsed.iterates.options.iterates.is_some() => &[],
             Work::Train(_) | Work::Laplace(_) | Work::Ensemble(_) => &[("epochs", epochs)],
-            // A covariance is computed from several iterates.
+            // A covariance needs several iterates.
             Work::Swag(_) | Work::Collapsed(_) => &[("warmup", 0), ("every", 1), ("epochs", epochs + 2)],
             Work::Sampling(_) => &[("warmup", 30), ("draws", 20), ("thin", 1)],
         };
@@ -263,11 +263,11 @@ pub fn short(path: &Path, epochs: usize, predictive_draws: usize) -> Vec<String>
 /// The number of weights above which a dense covariance takes seconds.
 const DENSE: usize = 1000;
 
-/// Returns the size of a small subnetwork for a Laplace approximation. In a network that was
-/// trained for a few steps only, few weights affect an output. Large subnetworks therefore do not
-/// exist. Only the first inference block of a program selects weights by their marginal variances
-/// among many weights. Marginal variances need the dense covariance. Further inference blocks would
-/// repeat the same computation, because all subnetworks have the same size.
+/// Returns the size of a small subnetwork for a Laplace approximation. In a network that was trained for only a
+/// few steps, few weights affect an output, so large subnetworks are not possible. If there are many weights, only
+/// the first inference block of a program selects weights by their marginal variances, which need the dense
+/// covariance. Further inference blocks would repeat the same computation, because all subnetworks have the same
+/// size.
 fn small(infer: &InferenceBlock, is_first: &mut bool) -> Option<String> {
     let Work::Laplace(laplace) = &infer.work else {
         return None;

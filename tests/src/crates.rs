@@ -1,7 +1,7 @@
 //! The crates of the workspace as their `Cargo.toml` files describe them: the name, the folder and
 //! the dependencies of each.
 //!
-//! These files are read line by line. The files contain only tables, with one `key = value` or
+//! The files are read line by line. They must contain only tables, with one `key = value` or
 //! `key.workspace = true` per line.
 
 use crate::{files, root};
@@ -114,8 +114,8 @@ fn cells(line: &str) -> Vec<&str> {
         .collect()
 }
 
-/// Returns the package names that one entry of the column "may import" stands for. The entry
-/// belongs to the row of `importer`.
+/// Returns the package names that an entry in the column "may import" stands for. `importer` is the
+/// crate of the row.
 fn expand(import: &str, importer: &str, all: &[(&str, &str)]) -> Vec<String> {
     match import {
         "nothing" => Vec::new(),

@@ -4,8 +4,8 @@ use crate::files;
 use crate::imports::{Import, of_file};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The largest number of files in a cycle. The search for the fewest upward imports takes time and
-/// memory that double with each file.
+/// The largest number of files in a cycle. With each further file, the search for the fewest upward
+/// imports takes twice as much time and memory.
 const MOST_FILES: usize = 16;
 
 /// Files that import each other, directly or through other files of the cycle.
@@ -13,14 +13,14 @@ const MOST_FILES: usize = 16;
 pub struct Cycle {
     /// The paths of the files, sorted.
     pub files: Vec<String>,
-    /// The smallest number of pairs of files whose imports point upwards, over all orders of the
-    /// files. Without these imports, the files would not form a cycle.
+    /// The number of pairs of files whose imports point upwards, in the order of the files that
+    /// makes this number smallest. Without these imports, the files would not form a cycle.
     pub upward: usize,
 }
 
 /// Returns the import cycles between the files of a folder that contains the sources of a crate.
-/// Tests are left out. Only paths that begin with `crate` or `super` count as imports: a module may
-/// use its own submodules.
+/// Tests are left out. Only paths that begin with `crate` or `super` are regarded as imports,
+/// because a module may use its own submodules.
 ///
 /// # Panics
 /// Panics if a cycle has more than 16 files.
@@ -99,8 +99,8 @@ fn reachable<'a>(
 
 /// Returns the smallest number of imports that point upwards, over all orders of the files. The
 /// files are placed from the bottom to the top. If a file imports a file that is placed later, this
-/// import points upwards. The result for a set of placed files does not depend on their order, so
-/// the search goes through all sets of files.
+/// import points upwards. For the files that are placed next, only the set of files already placed
+/// matters, not their order. The search therefore goes through all sets of files.
 fn fewest_upward(members: &[&String], arrows: &BTreeMap<&String, BTreeSet<&String>>) -> usize {
     assert!(
         members.len() <= MOST_FILES,
@@ -165,7 +165,7 @@ mod tests {
         ];
         let files = ["src/a.rs", "src/b.rs", "src/c.rs"].map(str::to_owned).to_vec();
         assert_eq!(of(&ring), [Cycle { files, upward: 1 }]);
-        // Two files that both import a third file and are imported by it.
+        // Two files that both import a third file, and that the third file imports.
         let star = [
             ("src/a/mod.rs", "use crate::b::B;\nuse super::c::C;"),
             ("src/b.rs", "use crate::a::A;"),

@@ -82,8 +82,8 @@ impl Accelerator for Emulated {
         let DeviceArena { plan, capacity, .. } = arena;
         assert_eq!(arena.offsets, layout(plan, capacity).offsets);
         let mut machine = machine(plan, self.0.clone(), *capacity)?;
-        // The arena is cleared here: the host must send the constants, as it does for a real
-        // device.
+        // The arena is cleared here, so that the host must send the constants, as it does for a
+        // real device.
         machine.arena_mut().fill(0);
         Ok(Box::new(Memory {
             machine,
@@ -106,7 +106,7 @@ fn machine(plan: &Arc<Plan>, code: Arc<dyn KernelCode>, capacity: Sizes) -> Resu
 struct Memory {
     machine: Machine,
     bytes: usize,
-    /// The stamp of the rows of each place in the arena. From the second use of the rows on, also
+    /// For each place in the arena, the stamp of its rows and, from the second use of the rows on,
     /// the rows themselves.
     tables: HashMap<usize, (u64, Vec<u8>)>,
 }

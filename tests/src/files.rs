@@ -28,8 +28,8 @@ impl File {
         while let Some((at, line)) = lines.next() {
             let next = lines.peek().map_or("", |(_, next)| next.trim_start());
             if line.trim() == "#[cfg(test)]" && next.starts_with("mod ") && next.ends_with('{') {
-                // With rustfmt, the closing brace of the module has the same indent as its
-                // attribute.
+                // In code that rustfmt formats, the closing brace of a module has the same indent
+                // as the module's attribute.
                 let close = line.replace("#[cfg(test)]", "}");
                 lines.by_ref().find(|(_, line)| *line == close);
             } else {

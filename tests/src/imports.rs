@@ -10,7 +10,7 @@ pub struct Import {
     pub file: String,
     /// The module of the importing file.
     pub from: Vec<String>,
-    /// The imported path. The imported path leads to a module, or to an item of a module.
+    /// The imported path, which leads to a module or to an item of a module.
     pub to: Vec<String>,
 }
 
@@ -23,8 +23,8 @@ pub fn imports(folder: &str) -> Vec<Import> {
         .collect()
 }
 
-/// Returns every path that begins with `crate` or `super` in a text of the file `path`. The folder
-/// contains the sources of the crate.
+/// Returns every path that begins with `crate` or `super` in `text`, which is a part of the file
+/// `path`. `folder` contains the sources of the crate.
 pub(crate) fn of_file(folder: &str, path: &str, text: &str) -> Vec<Import> {
     let code: Vec<&str> = text
         .lines()
@@ -108,8 +108,8 @@ fn tree<'t>(text: &'t str, prefix: &[&str], found: &mut Vec<Vec<String>>) -> &'t
     }
 }
 
-/// Returns the imports between modules that are different at the top level of a crate. Imports by
-/// the root of the crate are left out, because the root may import all modules.
+/// Returns the imports from one top-level module of a crate to another. Imports by the root of the
+/// crate are left out, because the root may import all modules.
 pub fn between_modules(imports: &[Import]) -> Vec<String> {
     let modules: BTreeSet<&String> = imports.iter().filter_map(|import| import.from.first()).collect();
     let is_between = |import: &&Import| {

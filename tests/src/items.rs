@@ -60,8 +60,8 @@ fn is_of_word(letter: char) -> bool {
     letter.is_alphanumeric() || letter == '_'
 }
 
-/// Returns the length of a list of generic parameters; zero if the text does not begin with such a
-/// list.
+/// Returns the length of the list of generic parameters with which a text begins, or zero if the
+/// text does not begin with such a list.
 fn generics(text: &str) -> usize {
     match text.strip_prefix('<') {
         Some(inside) => closing(inside).map_or(0, |end| end + 2),
@@ -69,8 +69,7 @@ fn generics(text: &str) -> usize {
     }
 }
 
-/// Returns the position of the bracket that closes an open bracket. The open bracket stands
-/// directly before the text.
+/// Returns the position of the bracket that closes the bracket directly before the text.
 fn closing(text: &str) -> Option<usize> {
     let mut depth = 0;
     let mut before = ' ';
@@ -88,8 +87,8 @@ fn closing(text: &str) -> Option<usize> {
     None
 }
 
-/// Splits a text at its commas. The text ends at the bracket that closes an open bracket; the open
-/// bracket stands directly before the text.
+/// Splits a text at its commas. The text ends at the bracket that closes the bracket directly
+/// before it.
 fn parts(text: &str) -> Vec<&str> {
     let Some(end) = closing(text) else {
         return Vec::new();
@@ -140,8 +139,8 @@ mod tests {
                     pub function f<'a, T: Fn(u8) -> u8>(x: &'a T, (a, b, // one\n c): (u8, u8, u8)) -> u8 {}\n\
                     function nested(&self, (a, (b, c)): (u8, (u8, u8)), map: Map<u8, u8>) {}\n\
                     function closure(f: &dyn Fn((u8, u8, u8)) -> u8) {}\n";
-        // The keyword `fn` is inserted here. Without the replacement, the text of this file itself
-        // would contain such a function.
+        // The keyword `fn` is inserted only here, because otherwise this file itself would contain
+        // such a function.
         let text = text.replace("function ", "fn ");
         let found: Vec<String> = wide_patterns(&text)
             .into_iter()

@@ -51,7 +51,7 @@ fn is_root(path: &str) -> bool {
     )
 }
 
-/// Returns the possible paths of the modules that a file declares.
+/// Returns the paths where the modules that a file declares may be.
 fn children(path: &str, text: &str, is_root: bool) -> Vec<String> {
     let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
     let own = match name.strip_suffix(".rs") {

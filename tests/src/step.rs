@@ -83,7 +83,8 @@ fn feed(
 }
 
 impl<'a> Steps<'a> {
-    /// Creates a machine for the training step, with the given states. One step can take all rows.
+    /// Creates a machine for the training step, with the given states and with room for all rows in
+    /// one step.
     pub fn new(
         infer: &'a InferenceBlock,
         dataset: &Dataset,
@@ -117,7 +118,8 @@ impl<'a> Steps<'a> {
         }
     }
 
-    /// Runs one step with the given rows and step coordinate. Returns the loss of the step.
+    /// Runs one step with the given rows and with the given step number as coordinate of the random
+    /// numbers. Returns the loss of the step.
     pub fn step(&mut self, rows: &[u32], step: i32) -> f64 {
         self.prepare(rows, step);
         self.run()
@@ -178,8 +180,8 @@ pub fn give(infer: &InferenceBlock, dataset: &Dataset, machine: &mut Machine, pr
     valid(feed.write(machine, &all));
 }
 
-/// Returns the feed of a program. The inference block of the program samples. The feed includes the
-/// prepared values, which are computed once for these states.
+/// Returns the feed of a program whose inference block samples. The feed includes the prepared
+/// values, which are computed once for these states.
 fn sampling_feed(
     infer: &InferenceBlock,
     dataset: &Dataset,
@@ -219,7 +221,7 @@ pub fn sampled(infer: &InferenceBlock, dataset: &Dataset, states: &StateValues, 
         let feed = sampling_feed(infer, dataset, states, &mut machine, program);
         valid(feed.write(&mut machine, &chosen));
         for (name, values) in states {
-            // All chains in lockstep get the same position.
+            // All chains that run in lockstep get the same position.
             let copies = if machine.is_per_draw(name) {
                 sampling.lanes
             } else {
@@ -239,8 +241,8 @@ pub fn sampled(infer: &InferenceBlock, dataset: &Dataset, states: &StateValues, 
     found
 }
 
-/// Returns the outputs of one call of the prediction program on the first training rows. The names
-/// below are in this order. An output that the program does not have is left out.
+/// Returns the outputs of one call of the prediction program on the first training rows, in the
+/// order of the names below. An output that the program does not have is left out.
 pub fn predictions(
     infer: &InferenceBlock,
     dataset: &Dataset,

@@ -12,8 +12,8 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// A lock that lets only one script run at a time. While a script file is being written, a child
-/// process of another test may hold a copy of its descriptor. The copy exists until the child
-/// executes its program. Meanwhile, the system does not execute the script, because the file is
+/// process that another test starts may inherit its descriptor, and keeps it until the child
+/// executes its program. Until then, the system does not execute the script, because the file is
 /// open for writing.
 static TURN: Mutex<()> = Mutex::new(());
 

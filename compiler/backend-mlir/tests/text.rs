@@ -59,7 +59,7 @@ fn elementary_functions_are_inlined_without_runtime_symbols() {
     assert_eq!(symbols, ["bnnc_noise_gamma_f32"]);
 }
 
-/// A launch binds two slots to the same buffer. The two slots must not be declared as different
+/// A launch binds two slots to the same buffer, so the two must not be declared as different
 /// memory.
 #[test]
 fn buffers_that_may_alias_are_not_declared_different() {

@@ -33,8 +33,8 @@ fn curve(policy: Policy, settings: Settings, seed: u64) -> Vec<f64> {
 }
 
 /// A random choice is wrong half of the time. Not eating an edible mushroom has a regret of 5, and
-/// eating a poisonous mushroom has a mean regret of 15. Both mistakes are equally frequent, so the
-/// mean regret is 5 per play.
+/// eating a poisonous mushroom has a mean regret of 15. The two mistakes are equally frequent, so
+/// the mean regret is 5 per play.
 #[test]
 fn random_choices_have_the_expected_regret() {
     // A greedy agent that always explores also chooses at random.

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use support::rendered::hold;
 use support::{Output, root, run};
 
-/// A program with a model that every method can be applied to.
+/// A program whose model supports every method.
 const PROGRAM: &str = "\
 data rows = csv(\"rows.csv\") {
   target     = y
@@ -449,8 +449,8 @@ fn runtime_options_are_set_when_an_executable_starts() {
     fs::remove_dir_all(folder).unwrap();
 }
 
-/// Settings that are errors. Each entry has the setting, the code of the error, a part of the
-/// message, and true if `bnnc run` prints the same message.
+/// Settings that are errors. Each entry holds the setting, the code of the error, a part of the message, and
+/// whether `bnnc run` prints the same message.
 const UNSETTABLE: &[(&str, &str, &str, bool)] = &[
     (
         "mode.epochs=0",
@@ -546,7 +546,7 @@ fn options_that_cannot_be_set_are_rejected_with_the_reason() {
     }
     let output = execute(&executable, &["--set", "mode.epochs=0", "--set", "mode.batch=-1"]);
     assert!(output.stderr.contains("2 errors"), "{}", output.stderr);
-    // The option `patience` needs validation rows, but the data item does not set any rows apart.
+    // The option `patience` needs validation rows, but the data item does not hold out any rows.
     let output = execute(&executable, &["--set", "apart.patience=3"]);
     assert!(
         output.stderr.contains("`others` does not hold out any"),
@@ -604,9 +604,9 @@ fn a_damaged_executable_reports_the_damage() {
         // The file is deleted and created anew each time. The system does not allow writing to an
         // executable that is still running.
         let _ = fs::remove_file(&other);
-        // Another process copies the file. This process then never has it open for writing.
-        // Otherwise, child processes of other tests could inherit the open file. The system does
-        // not execute a file that is open for writing.
+        // Another process copies the file, so that this process never has it open for writing. Otherwise, child
+        // processes of other tests could inherit the open file, and the system does not execute a file that is
+        // open for writing.
         let staged = folder.join("staged");
         fs::copy(&executable, &staged).unwrap();
         fs::write(&staged, bytes).unwrap();
@@ -792,8 +792,7 @@ fn an_executable_does_not_replace_rows_that_a_pattern_matches() {
     fs::remove_dir_all(folder).unwrap();
 }
 
-/// A case of the test: the arguments, the environment, the code of the diagnostic, and the exit
-/// status.
+/// A test case: the arguments, the environment, the code of the diagnostic, and the exit status.
 type Rejection<'a> = (&'a [&'a str], &'a [(&'a str, &'a str)], &'a str, u8);
 
 #[test]

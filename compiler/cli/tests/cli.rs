@@ -1,5 +1,5 @@
-//! Tests the binary as users see it: exit statuses and messages. A program or a file must not cause a
-//! panic.
+//! Tests the exit statuses and messages of the binary, as users see them. No program and no file may
+//! cause a panic.
 
 mod support;
 
@@ -180,8 +180,8 @@ fn empty_or_huge_ranges_are_rejected() {
     );
 }
 
-/// A window that is larger than its axis is rejected. This holds even if only the data determine
-/// the size of the axis, and even if the axis is inside a layer.
+/// A window that is larger than its axis is rejected, even if only the data determine the size of
+/// the axis, and even if the axis is inside a layer.
 #[test]
 fn windows_larger_than_their_input_are_rejected() {
     let image = |layer: &str, f: &str| {
@@ -612,8 +612,7 @@ fn new_rows_are_predicted_by_column_names() {
         (plain.stdout.lines().count(), with_target.stdout.lines().count()),
         (3, 5)
     );
-    // The first row of both predictions is equal, because columns are matched by name, not by
-    // position.
+    // Both predictions agree in the first row, because columns are matched by name, not by position.
     assert_eq!(plain.stdout.lines().nth(1), with_target.stdout.lines().nth(1));
     rejected(&predict("few.csv", &[]), 3, "E0419", "there is no column `b`");
     rejected(&predict("nope.csv", &[]), 3, "E0401", "does not exist");

@@ -43,8 +43,8 @@ impl Server {
         stream
             .set_read_timeout(Some(Duration::from_secs(60)))
             .expect("a timeout");
-        // An error of writing is ignored, because a server that rejects a request early may close
-        // the connection while the test is still writing.
+        // A write error is ignored, because a server that rejects a request early may close the connection while the test is still
+        // writing.
         let _ = stream.write_all(bytes);
         let mut answer = Vec::new();
         let _ = stream.read_to_end(&mut answer);
@@ -322,7 +322,7 @@ fn the_page_shows_why_a_divergence_is_infinite() {
         page.evaluate("document.querySelector('#answer').hidden"),
         serde_json::json!(true)
     );
-    // A parameter outside its support is rejected too. Afterwards, the page computes valid inputs again.
+    // A parameter outside its support is also rejected. Afterwards, the page accepts valid inputs again.
     page.open(&address(&server, "Normal(0,-1)", "Normal(0,1)"));
     page.wait("document.querySelector('#told').innerText.includes('cannot be -1')");
     page.click(

@@ -39,7 +39,7 @@ fn assert_clean(program: &Path) {
     assert_eq!(formatted.status, 0, "{}\n{text}", formatted.stdout);
 }
 
-/// Checks a program as it is, and then the same program with its network uncommented.
+/// Checks a program as it is, and then the same program after uncommenting its network.
 #[track_caller]
 fn assert_sound(program: &Path) {
     assert_clean(program);
@@ -429,7 +429,7 @@ fn a_wide_table_converges() {
     let fit = results(&text);
     let ess = fit["diagnostics"]["ess_tail"].as_f64().unwrap();
     assert!(ess > 400.0, "{ess}");
-    // Two inputs of sixty explain 8 / 9 of the variance.
+    // Two of the sixty inputs explain 8 / 9 of the variance.
     let of = |name: &str, at: usize| fit["parameters"][name]["mean"][at].as_f64().unwrap();
     let others = (2..60).map(|at| of("beta", at).abs()).fold(0.0, f64::max);
     assert!(of("beta", 0) > others && of("beta", 1) > others, "{fit}");
@@ -453,8 +453,8 @@ fn the_parameterisation_of_effects_follows_the_variance_ratio() {
     assert_eq!(fit["diagnostics"]["divergences"].as_f64(), Some(0.0), "{fit}");
 }
 
-/// The negative binomial counts are Poisson counts. Their mean is multiplied by a gamma variable
-/// with shape 40.
+/// The negative binomial counts are Poisson counts whose mean is multiplied by a gamma variable with
+/// shape 40.
 #[test]
 fn a_large_dispersion_is_recovered() {
     let text = table("x,y", 400, |_, random| {
@@ -592,8 +592,8 @@ fn the_prior_of_the_intercept_covers_the_data() {
 }
 
 /// A column that is left out because of its values in all rows stays left out, even if the complete
-/// rows would make it usable. The gaps of such a column were ignored in the choice of the complete
-/// rows, so it may have gaps in these rows.
+/// rows would make it usable. Its gaps were ignored when the complete rows were chosen, so it may
+/// have gaps in these rows.
 #[test]
 fn columns_that_are_left_out_stay_left_out() {
     let text = table("rownum,age,who,y", 80, |at, random| {
@@ -636,8 +636,8 @@ fn marks_of_missing_texts_are_gaps() {
     assert_has(&program, &["2 different texts: no, yes"]);
 }
 
-/// Marks of missing values in columns of numbers are gaps, also before the first number. In a column
-/// of texts, `none` and `-` are texts.
+/// In a column of numbers, a mark of a missing value is a gap, even before the first number. In a
+/// column of texts, `none` and `-` are texts.
 #[test]
 fn marks_of_missing_numbers_are_gaps() {
     let marks = ["n/a", "#N/A", "-", ".", "none", "null", "?", "None", "NA"];
@@ -667,7 +667,7 @@ fn marks_of_missing_numbers_are_gaps() {
     let expected: Vec<f64> = kept.map(|(_, line)| last(line)).collect();
     let found: Vec<f64> = copy.lines().skip(1).map(last).collect();
     assert_eq!(found, expected);
-    // A program that reads the table itself stops at the first mark.
+    // A program that reads the original table reports an error at the first mark.
     let program = program.replace("program-complete.csv", "cars.csv");
     fs::write(trial.path("whole.bnn"), program).unwrap();
     let checked = run([Path::new("check"), &trial.path("whole.bnn")]);

@@ -19,7 +19,7 @@ fn assert_rejected(output: &Output, code: &str, status: i32) {
     hold(code, &output.stderr, code.starts_with("E05"));
 }
 
-/// If a test is deleted or renamed, the file with its rendered diagnostic must be deleted or renamed too.
+/// Whoever deletes or renames a test must also delete or rename the file with its rendered diagnostic.
 #[test]
 fn every_rendered_diagnostic_has_its_test() {
     let tests = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
@@ -58,7 +58,7 @@ fn options() {
     assert_rejected(&run(["emit", "nope", YACHT]), "E0604", 2);
     assert_rejected(&run(["run", "examples/nope.bnn"]), "E0605", 3);
     assert_rejected(&run(["run", YACHT, "--without", "nope"]), "E0608", 2);
-    // Each of the two settings is valid, but they cannot be used together.
+    // Each of the two settings is valid alone, but they cannot be used together.
     let apart = run([
         "run",
         "examples/penalty/penalty.bnn",
@@ -109,7 +109,8 @@ fn a_backend_for_devices_that_is_not_inside() {
     );
 }
 
-/// If a run would not fit into memory, an error of the program is reported before the run starts.
+/// If a run would not fit into memory, this is reported as an error of the program before the run
+/// starts.
 #[test]
 fn memory() {
     assert_rejected(&run(["run", YACHT, "--max-memory", "1M"]), "E0502", 1);
@@ -255,8 +256,8 @@ fn samplers() {
     );
 }
 
-/// The warning about an improper posterior names the site. A run with a single draw prints a
-/// warning that the chain is too short. It does not print NaN.
+/// The warning about an improper posterior names the site. A run with a single draw prints a warning
+/// that the chain is too short, rather than NaN.
 #[test]
 fn improper_sites() {
     let program = format!(

@@ -1,9 +1,8 @@
 //! Tests the REPL with transcripts. They contain input lines and the expected output.
 //!
 //! In a transcript, the first line of an entry begins with `> `, further lines of the entry begin
-//! with `. `, and comments begin with `# `. All other lines are expected output. The expected text
-//! `{0.5 +- 0.01}` matches every number from 0.49 to 0.51. Random results can thus be compared with
-//! their closed forms.
+//! with `. `, and comments begin with `# `. All other lines are expected output. The expected text `{0.5 +- 0.01}` matches every number from
+//! 0.49 to 0.51, so that random results can be compared with their closed forms.
 
 mod support;
 
@@ -55,8 +54,7 @@ fn answers(typed: &str, arguments: &[&str]) -> (Option<i32>, String) {
     let mut input = child.stdin.take().expect("standard input is a pipe");
     let typed = typed.to_owned();
     let writing = std::thread::spawn(move || {
-        // An error of writing is ignored: if the session ends early, it does not read the rest of
-        // the input.
+        // A write error is ignored, because a session that ends early does not read the rest of the input.
         let _ = input.write_all(typed.as_bytes());
     });
     let mut output = String::new();
@@ -159,8 +157,7 @@ fn a_file_is_loaded_first() {
 /// The program of a conjugate model. The posterior of `w` is `Normal(30.35 / 22, 1 / sqrt(22))`.
 const LINE: &str = "compiler/cli/tests/conjugate/line.bnn";
 
-/// Returns the horizontal positions of the marks in the topmost line of a plot that has marks, as
-/// values on the horizontal axis.
+/// Finds the topmost line of a plot that contains marks, and returns the horizontal positions of these marks as values on the horizontal axis.
 fn peak(plot: &str, mark: char) -> Vec<f64> {
     let lines: Vec<&str> = plot.lines().collect();
     let axis = lines
@@ -257,8 +254,8 @@ fn plots_and_predictions_are_written_to_files() {
     assert!(output.contains("no/x.svg"), "{output}");
 }
 
-/// The value from `map` is combined with every draw of another posterior. If posteriors have
-/// different numbers of draws, a note states the number of draws that are used.
+/// The value from `map` is combined with every draw of another posterior. If posteriors have different numbers of draws, a note states how many
+/// draws are used.
 #[test]
 fn posteriors_with_different_numbers_of_draws_are_combined() {
     let typed = ":run fit
@@ -513,8 +510,8 @@ fn a_session_with_a_faulty_file_does_not_begin() {
     }
 }
 
-/// A pseudo-terminal delivers what the user typed while a command ran. All lines after the first one
-/// arrive while the line editor is not reading.
+/// Input that is typed into a pseudo-terminal while a command runs is not lost. All lines after the first one arrive while the line editor is
+/// not reading.
 #[cfg(target_os = "linux")]
 #[test]
 fn lines_typed_during_a_command_are_entered_after_it() {
@@ -605,7 +602,7 @@ fn a_draw_at_each_posterior_draw_takes_little_time() {
     );
 }
 
-/// A comparison at the prompt shows the values of the runs so far. It runs only the inference blocks that have not run yet.
+/// A comparison at the prompt shows the values of earlier runs, and runs only the inference blocks that have not run yet.
 #[test]
 fn a_comparison_is_shown_when_it_is_entered() {
     let typed = "model Flat(x: real) -> y: real {

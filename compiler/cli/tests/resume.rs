@@ -13,8 +13,8 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use support::{Output, kill_after, numbers, root, run};
 
-/// A program with a regression that is trained once and sampled three times. One sampler runs four
-/// chains, in lockstep in pairs. The other two samplers run two chains each.
+/// A program with a regression that is trained once and sampled three times. One sampler runs four chains, two at a time in lockstep.
+/// The other two samplers run two chains each.
 const PROGRAM: &str = "\
 data rows = csv(\"rows.csv\") {
   target = y
@@ -144,9 +144,8 @@ fn has_half_a_chain(expected: &BTreeMap<String, Vec<u8>>, out: &Path) -> bool {
     })
 }
 
-/// Kills a run, resumes it after each kill, and finally runs it to its end. Each run is killed
-/// after a fraction of its duration. The fractions are listed in `fractions`. Returns the number of
-/// kills that left an incomplete chain.
+/// Kills a run, resumes it after each kill, and finally runs it to its end. `fractions` lists the fraction of its duration after which
+/// each run is killed. Returns the number of kills that left an incomplete chain.
 fn assert_kills_change_nothing(
     workshop: &Path,
     (expected, time): (&BTreeMap<String, Vec<u8>>, Duration),
@@ -213,7 +212,7 @@ fn fifty_kills_change_nothing() {
     let (expected, time) = undisturbed(&workshop);
     let (mut kills, mut round) = (0, 0);
     while kills < 50 {
-        // A run is killed one, two or three times before its end. Only kills that leave an incomplete chain count.
+        // A run is killed one, two or three times before its end. Only kills that leave an incomplete chain are counted.
         let count = 1 + round % 3;
         kills += assert_kills_change_nothing(&workshop, (&expected, time), &fractions(7 * round + 1, count));
         round += 1;
@@ -268,7 +267,7 @@ fn only(workshop: &Path, infers: &str, how: &str, out: &Path) -> Vec<String> {
 }
 
 /// Kills the run of some inferences, resumes it after each kill, and compares the final results.
-/// Each run is killed after a fraction of its duration. The fractions are listed in `fractions`.
+/// `fractions` lists the fraction of its duration after which each run is killed.
 fn assert_kills_of(workshop: &Path, infers: &str, fractions: &[f64]) -> usize {
     let finished = |how: &str, out: &Path| {
         let clock = Instant::now();
@@ -417,7 +416,7 @@ fn a_failed_inference_keeps_earlier_results() {
     assert!(result["stopped"].as_str().unwrap().starts_with("E0501"));
 }
 
-/// `timeout` sends its signal to the process and to its group, so that it arrives twice.
+/// `timeout` sends its signal to the process and to its group, so that the signal arrives twice.
 #[test]
 fn a_signal_that_arrives_twice_at_once_keeps_the_results() {
     let workshop = workshop("doubled");
@@ -452,7 +451,7 @@ fn a_second_signal_ends_the_process() {
     let mut child = start(&workshop, "--out", &out);
     wait_for(&out, "turning-0-0.chain");
     signal(&child, "-INT");
-    // A signal that follows at once belongs to the first one.
+    // A signal that follows immediately is treated as a repetition of the first one.
     std::thread::sleep(Duration::from_millis(300));
     let _ = Command::new("kill")
         .args(["-INT", &child.id().to_string()])
@@ -528,8 +527,8 @@ fn resuming_with_more_draws_equals_a_longer_run() {
     );
 }
 
-/// An inference cannot be extended by more draws if another inference uses its draws, because the
-/// results of the other inference would become stale.
+/// An inference cannot be extended by more draws if another inference uses its draws, because the other inference's results would become
+/// stale.
 #[test]
 #[cfg_attr(not(feature = "collapsed"), ignore = "needs the feature `collapsed`")]
 fn draws_that_another_inference_uses_cannot_be_extended() {
@@ -767,7 +766,7 @@ fn interrupted_trainings_keep_their_running_means() {
     }
 }
 
-/// Every method that trains, for a network with batch normalisation.
+/// A program that applies every method that trains to a network with batch normalisation.
 const NORMALISED: &str = "\
 data rows = csv(\"rows.csv\") {
   target = y

@@ -42,7 +42,7 @@ fn idx(sizes: &[u32], bytes: &[u8]) -> Vec<u8> {
     [&[0, 0, 8, axes], sizes.as_slice(), bytes].concat()
 }
 
-/// Returns a program with these data and this input. `image` is an image with three channels.
+/// Returns a program with this data item and this input. `image` is an image with three channels.
 fn program(data: &str, input: &str, image: &str) -> String {
     format!(
         "data d = {data}\n\
@@ -222,7 +222,7 @@ fn targets_in_a_column_feed_a_scalar_output() {
         predictions(&folder, name, &program(&data, "real[3, 2, 2]", "x"))
     };
     assert_eq!(from("rows", "y.npy"), from("column", "column.npy"));
-    // The test file may have the other of the two shapes.
+    // The test file may have a different one of the two shapes than the training file.
     let tested = "npy(\"x.npy\", \"column.npy\") { test = npy(\"x.npy\", \"y.npy\"), scale = 1 / 100 }";
     let alike = "npy(\"x.npy\", \"y.npy\") { test = npy(\"x.npy\", \"y.npy\"), scale = 1 / 100 }";
     let of = |name: &str, data: &str| predictions(&folder, name, &program(data, "real[3, 2, 2]", "x"));
@@ -256,7 +256,7 @@ fn targets_of_another_shape_are_described() {
     let _ = fs::remove_dir_all(folder);
 }
 
-/// The advice about scales names an option for images, not one pixel.
+/// The advice about scales names an option for images, rather than a single pixel.
 #[test]
 fn advice_about_the_scale_of_images_is_about_channels() {
     let folder = folder("scale");
@@ -285,7 +285,7 @@ fn advice_about_the_scale_of_images_is_about_channels() {
     let _ = fs::remove_dir_all(folder);
 }
 
-/// Each of these mistakes in a network causes one error. The error is at a line of the program and shows the numbers.
+/// Each of these mistakes in a network causes one error, which points to a line of the program and shows the numbers.
 #[test]
 fn wrong_sizes_of_layers_are_reported_once_with_their_numbers() {
     let folder = written("sizes");

@@ -1,5 +1,5 @@
-//! Tests programs for modelling tasks as a new user would write them at the first attempt. Each
-//! program either runs or fails with a message that explains the necessary change.
+//! Tests programs that a new user might write as a first attempt at common modelling tasks. Each program either runs, or
+//! fails with a message that explains the necessary change.
 
 mod support;
 
@@ -7,8 +7,8 @@ use std::fmt::Write;
 use support::Output;
 use support::trial::Trial;
 
-/// Returns pseudo-random uniform numbers in (-1, 1). The numbers are the fractional parts of the multiples of the square
-/// root of a prime.
+/// Returns pseudo-random uniform numbers in (-1, 1), computed from the fractional parts of multiples of the square root
+/// of a prime.
 fn numbers(seed: usize, count: usize) -> Vec<f64> {
     let root = [2.0_f64, 3.0, 5.0, 7.0, 11.0, 13.0, 17.0, 19.0][seed % 8].sqrt();
     (1..=count)

@@ -24,7 +24,7 @@ fn fitted(settings: &[&str], outliers: Option<&str>) -> Value {
         file("train-labels"),
         file("test-images"),
         file("test-labels"),
-        // A `compare` item rejects metrics of outliers if the data do not have outliers.
+        // A `compare` item rejects outlier metrics if the data item does not have outliers.
         if has_outliers {
             ", ood_entropy, ood_auroc"
         } else {
@@ -64,7 +64,7 @@ fn the_test_images_as_outliers_have_an_auroc_of_one_half() {
     let metrics = &found["metrics"];
     // The outliers are the test images themselves, so the area under the curve is exactly one half.
     // Each pair of different entropies also occurs in the opposite order, and a pair of equal
-    // entropies counts one half.
+    // entropies contributes one half.
     assert!((number(&metrics["ood_auroc"]) - 0.5).abs() < 1e-12, "{metrics}");
     assert_eq!(metrics["ood_entropy"], metrics["entropy"]);
     let accuracy = number(&metrics["accuracy"]);

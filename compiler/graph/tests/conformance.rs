@@ -1,4 +1,4 @@
-//! Conformance tests: check that every op in the registry behaves as its record states.
+//! Checks that every op in the registry behaves as its record states.
 #![allow(clippy::unwrap_used)]
 
 use bnnc_base::dtype::DType;

@@ -10,7 +10,7 @@ use bnnc_graph::op::{Lower, Op, OpCall, Vjp};
 use bnnc_graph::ops;
 use bnnc_graph::tensor::Tensor;
 
-/// Evaluates the value that `build` builds, without inputs.
+/// Evaluates the value that `build` builds, in a graph without inputs.
 fn value_of(build: impl FnOnce(&mut Builder) -> Value) -> Tensor {
     let mut builder = Builder::new("edge");
     let value = build(&mut builder);
@@ -187,8 +187,8 @@ fn positions_outside_are_clamped() {
     assert_eq!(added.data, [1.0, 1.0, 3.0]);
 }
 
-/// The matrix is the textbook example [[4, 12, -16], [12, 37, -43], [-16, -43, 98]]. Its factor is known.
-/// The upper triangle is never read.
+/// The matrix is the textbook example [[4, 12, -16], [12, 37, -43], [-16, -43, 98]], whose factor is
+/// known. The upper triangle is never read.
 #[test]
 fn cholesky_of_a_textbook_matrix_reads_the_lower_triangle() {
     let nan = f64::NAN;

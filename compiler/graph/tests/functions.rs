@@ -162,7 +162,7 @@ fn bounds_propagate_through_a_function() {
     assert_eq!(bounds[3], Interval::new(0.0, f64::INFINITY));
 }
 
-/// The range analysis proves that a scale is positive if positive functions compute it.
+/// The range analysis proves that a scale is positive if it is computed by positive functions.
 #[test]
 fn positive_transforms_are_above_zero() {
     let function = read(

@@ -90,8 +90,8 @@ fn statistics_of_one_noise_share_one_kernel() {
     assert!(launch.reduces.iter().all(|reduce| !reduce.partial), "{program}");
 }
 
-/// Returns `log (p N(w; 0, 1) + (1 - p) N(w; 0, s))` up to a constant. Also returns the derivative
-/// of this value with respect to `w`, summed over draws.
+/// Returns `log (p N(w; 0, 1) + (1 - p) N(w; 0, s))` up to a constant, and the derivative of this
+/// value with respect to `w`, summed over draws.
 fn mixture(b: &mut Builder, w: Value) -> [Value; 2] {
     let square = b.square(w);
     let halves = [-0.5, -5.0].map(|factor| b.scale(square, factor));
@@ -116,8 +116,8 @@ fn functions_of_noise_are_recomputed_rather_than_stored() {
     let w = b.add(loc, spread);
     let [log, slope] = mixture(&mut b, w);
     let total = b.reduce_sum_all(log);
-    // The second kernel can start only after the first kernel has ended. The second kernel
-    // therefore computes the whole chain of tensors again.
+    // The second kernel can start only after the first has ended, so it computes the whole chain of
+    // tensors again.
     let wide = b.broadcast_to(total, &b.shape(slope));
     let weighted = b.mul(slope, wide);
     let by_loc = b.reduce_sum(weighted, &[0]);

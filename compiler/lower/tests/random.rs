@@ -1,5 +1,5 @@
-//! Compares random functions with the reference evaluator. The shapes of the functions
-//! have symbolic sizes.
+//! Compares lowered random functions with the reference evaluator. Their shapes have symbolic
+//! sizes.
 
 mod executor;
 

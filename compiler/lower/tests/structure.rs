@@ -71,7 +71,7 @@ fn gradients(b: &mut Builder, loss: Value, wanted: &[Value]) -> Vec<Value> {
     wanted.iter().map(|value| cotangents[value]).collect()
 }
 
-/// A dense layer. The weights may have a leading axis of draws, and so may `x`.
+/// A dense layer. Both the weights and `x` may have a leading axis of draws.
 fn dense(b: &mut Builder, x: Value, w: Value, bias: Value) -> Value {
     let labels = match (b.rank(x), b.rank(w)) {
         (2, 2) => "bi,oi->bo",
@@ -536,8 +536,8 @@ fn long_chains_of_tensors_are_cut() {
     assert!(executor::counts(&program).0 <= 25, "{program}");
 }
 
-/// Every update needs the sum over all parameters. If one kernel contained all updates, Cranelift
-/// would take quadratic time.
+/// Every update needs the sum over all parameters. If one kernel contained all updates, the time that Cranelift takes would be
+/// quadratic in their number.
 #[test]
 fn updates_of_many_numbers_are_several_kernels() {
     let mut b = Builder::new("updates");

@@ -273,7 +273,7 @@ fn another_seed_is_another_build() {
     assert_eq!(bytes(&reseeded), bytes(&built(3)));
 }
 
-/// Code that is not an object, and so cannot be written into a bundle.
+/// Code that is not an object, and therefore cannot be written into a bundle.
 struct InMemory;
 
 impl KernelCode for InMemory {

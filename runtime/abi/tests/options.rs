@@ -13,7 +13,7 @@ use bnnc_abi::sampling::{ChainOptions, Transition};
 use bnnc_abi::variational::ViOptions;
 use std::sync::Arc;
 
-/// Reads all options of a method. At most one of them has a given value. Returns the number of
+/// Reads all options of a method, at most one of which has a given value. Returns the number of
 /// options of the method.
 fn read(method: &MethodDef, given: Option<(&str, RawOption<'_>)>) -> Result<usize, Mismatch> {
     let source = OptionSource {

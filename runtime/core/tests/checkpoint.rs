@@ -1,5 +1,5 @@
-//! An interrupted run resumes with bit-identical results for every kind of interruption. If a run
-//! cannot be resumed, the reason is reported.
+//! Whatever interrupts a run, it resumes with bit-identical results. If a run cannot be resumed,
+//! the reason is reported.
 
 #![allow(clippy::unwrap_used)]
 
@@ -66,7 +66,7 @@ impl Walk {
     }
 }
 
-/// The iterations where a chain commits, and the iteration where it is killed.
+/// The iterations at which a chain commits, and the iteration at which it is killed.
 #[derive(Clone, Copy)]
 struct Plan {
     draws: usize,
@@ -121,8 +121,8 @@ fn numbers(store: &ChainStore) -> Vec<f64> {
     store.records(0..store.len()).unwrap()
 }
 
-/// Returns the draws of a chain that is never interrupted. The draws are computed from the
-/// definition of the chain.
+/// Returns the draws of a chain that is never interrupted, computed from the definition of the
+/// chain.
 fn expected(draws: usize) -> Vec<f64> {
     let mut walk = Walk::default();
     let mut all = Vec::new();
@@ -144,8 +144,8 @@ fn state_of(out: &Path) -> PathBuf {
     out.join("checkpoint").join("x-0-1.chain")
 }
 
-/// Resumes a chain, and checks its draws and the state of its sampler. Returns the iteration where
-/// the chain continues, or the code of the diagnostic.
+/// Resumes a chain, and checks its draws and the state of its sampler. Returns the iteration at
+/// which the chain continues, or the code of the diagnostic.
 fn resumed_at(out: &Path) -> Result<usize, &'static str> {
     let checkpoint = Checkpoint::open(out, &print(), Opening::Resume).map_err(|found| found.code.id)?;
     let mut file = checkpoint
@@ -261,8 +261,8 @@ fn more_draws_continue_where_fewer_ended() {
     );
 }
 
-/// Writes the files that a killed chain leaves behind. The files are two saved states, and draws
-/// that were written after each state.
+/// Writes the files that a killed chain leaves behind: two saved states, and draws that were
+/// written after each of them.
 fn killed_late(out: &Path) {
     let plan = Plan {
         killed: 22,
@@ -444,8 +444,8 @@ fn draws_truncated_at_any_byte_are_drawn_again_or_an_error() {
     assert_eq!(resume(&out), Err("E0510"));
 }
 
-/// The draws or the state of another chain are rejected if they are renamed to the files of this
-/// chain. Files of another run are rejected too.
+/// Draws or states of another chain are rejected if their files are renamed to the files of this
+/// chain. Files of another run are also rejected.
 #[test]
 fn files_of_another_chain_are_an_error() {
     let out = folder("swapped");

@@ -1,4 +1,4 @@
-//! Draws of a chain are read back as they were appended. The store is in memory or in a file.
+//! Draws of a chain are read back unchanged, from a store in memory and from a store in a file.
 
 #![allow(clippy::unwrap_used)]
 
@@ -52,7 +52,7 @@ fn assert_holds(store: &ChainStore, records: usize) {
     }
 }
 
-/// A number of records that is several times the number that are buffered before a write.
+/// A number of records: several times as many as are buffered before a write.
 const MANY: usize = 15_000;
 
 #[test]
@@ -205,7 +205,7 @@ fn a_flipped_bit_is_noticed() {
         );
         std::fs::write(&path, &bytes).unwrap();
     }
-    // Records whose order was changed are rejected too.
+    // Records in a changed order are also rejected.
     let swapped = [
         &bytes[..HEADER],
         &bytes[HEADER + RECORD..HEADER + 2 * RECORD],

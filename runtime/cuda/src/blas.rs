@@ -1,5 +1,5 @@
 //! cuBLAS, if it is installed. cuBLAS contains NVIDIA's kernels for matrix products and triangular
-//! systems. The kernels are used in the full precision of the plan, without TF32.
+//! systems. They run in the full precision of the plan, without TF32.
 
 use crate::device::Device;
 use crate::diagnostics::DEVICE_LIMIT;
@@ -45,8 +45,7 @@ type Batched<T> = unsafe extern "C" fn(
     c_int,
 ) -> DriverStatus;
 
-/// A single product. The arguments are the arguments of [`Batched`] without the strides and the
-/// batch.
+/// A single product. The arguments are those of [`Batched`], without the strides and the batch.
 type Single<T> = unsafe extern "C" fn(
     Handle,
     c_int,
@@ -99,7 +98,7 @@ impl Blas {
     /// Loads cuBLAS from the first of these libraries that exists.
     ///
     /// # Errors
-    /// Fails if none of the libraries exists, or if the first that exists lacks an entry point.
+    /// Fails if none of the libraries exists, or if the first existing library lacks an entry point.
     pub fn load(paths: &[PathBuf]) -> Result<Blas, NoLibrary> {
         let library = library(paths)?;
         /// # Safety
@@ -112,7 +111,7 @@ impl Blas {
                 .map(|symbol| *symbol)
                 .map_err(|error| NoLibrary(vec![error]))
         }
-        // SAFETY: the types agree with cuBLAS's headers (version 2 of its interface). The library
+        // SAFETY: the types agree with the headers of cuBLAS (version 2 of the interface). The library
         // stays loaded.
         unsafe {
             let property: unsafe extern "C" fn(c_int, *mut c_int) -> DriverStatus =

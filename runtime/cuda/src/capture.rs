@@ -50,8 +50,8 @@ impl Captured {
         };
         // SAFETY: the call writes to `own.graph`. The capture was begun above.
         let ended = unsafe { (symbols.capture_end)(stream, &mut own.graph) };
-        // If both calls fail, the error of `issue` is reported. It is more informative than the
-        // other error.
+        // If both calls fail, the error of `issue` is reported, because it is the more informative
+        // one.
         issued?;
         device.check("cuStreamEndCapture", ended)?;
         let mut graph = GraphExec::NONE;
@@ -65,7 +65,7 @@ impl Captured {
         })
     }
 
-    /// Enqueues the graph on a stream, to run as a whole.
+    /// Enqueues the whole graph on a stream as one operation.
     pub fn launch(&self, stream: Stream) -> Result<(), Fault> {
         // SAFETY: the graph is alive, and so is everything that the captured work uses.
         self.device.check("cuGraphLaunch", unsafe {

@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// Attaches code to the first device that the driver of this system lists. The device is opened
-/// once per process. The type of this function is [`bnnc_abi::code::Attach`].
+/// once per process. This function has the type [`bnnc_abi::code::Attach`].
 ///
 /// # Errors
 /// Fails if the system does not have a driver or a device, or if the code does not have images.

@@ -8,7 +8,7 @@ use std::ffi::c_int;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// The attributes of devices that are queried, with the numbers of `CUdevice_attribute`.
+/// The device attributes that bnnc queries, as numbers of `CUdevice_attribute`.
 mod attribute {
     pub const CAPABILITY_MAJOR: i32 = 75;
     pub const CAPABILITY_MINOR: i32 = 76;
@@ -18,8 +18,8 @@ mod attribute {
 /// A flag for a stream that does not wait for the legacy default stream.
 const NON_BLOCKING: u32 = 1;
 
-/// The first device that the driver lists, with its primary context. `CUDA_VISIBLE_DEVICES` selects
-/// which devices are listed.
+/// The first device that the driver lists, with its primary context. The environment variable
+/// `CUDA_VISIBLE_DEVICES` selects the devices that the driver lists.
 pub struct Device {
     driver: Driver,
     number: crate::driver::DeviceNumber,
@@ -37,7 +37,7 @@ pub struct Device {
 }
 
 impl Device {
-    /// Opens the first device. Also loads cuBLAS if one of these libraries exists.
+    /// Opens the first device. Also loads cuBLAS if one of the libraries in `blas` exists.
     ///
     /// # Errors
     /// Fails if the system does not have a device, or if the driver reports an error.
@@ -80,8 +80,8 @@ impl Device {
         Ok(Arc::new(device))
     }
 
-    /// Makes the device's context the current context of this thread. This call must precede all
-    /// other calls on a thread.
+    /// Makes the device's context the current context of this thread. Every thread must call this
+    /// before it makes any other call to the driver.
     ///
     /// # Errors
     /// Fails if the driver reports an error.
@@ -92,7 +92,7 @@ impl Device {
         })
     }
 
-    /// Returns two numbers about the device's memory: the free bytes and all bytes.
+    /// Returns the number of free bytes and the total number of bytes of the device's memory.
     ///
     /// # Errors
     /// Fails if the driver reports an error.
@@ -105,8 +105,7 @@ impl Device {
         Ok((free, total))
     }
 
-    /// Returns a text for messages. The text describes the device and the libraries that are used
-    /// on it.
+    /// Returns a description of the device, and of the libraries that are used on it, for messages.
     pub fn describe(&self) -> String {
         let products = match &self.blas {
             Some(blas) => format!(
@@ -133,7 +132,7 @@ impl Device {
         self.driver.check(call, status)
     }
 
-    /// Allows a kernel to use this number of bytes of dynamic shared memory.
+    /// Allows a kernel to use `bytes` bytes of dynamic shared memory.
     pub(crate) fn allow_shared(&self, function: Function, bytes: c_int) -> Result<(), Fault> {
         const MAX_DYNAMIC_SHARED: c_int = 8;
         // SAFETY: the function belongs to a loaded module.
@@ -146,7 +145,8 @@ impl Device {
 impl Drop for Device {
     fn drop(&mut self) {
         // SAFETY: the context was retained in `open`, and every object in it keeps the device
-        // alive. An error is ignored. The context is released at the latest when the process ends.
+        // alive. An error is ignored, because the context is released at the latest when the
+        // process ends.
         let _ = unsafe { (self.driver.symbols.context_release)(self.number) };
     }
 }

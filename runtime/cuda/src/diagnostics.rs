@@ -1,5 +1,5 @@
-//! Diagnostics of programs for GPUs. The driver or the device may be missing, or the device may be
-//! too old for the code.
+//! Diagnostics of programs for GPUs, for example because the driver or the device is missing, or
+//! because the device is too old for the code.
 
 use bnnc_base::diagnostic::{Code, Diagnostic, FaultyInput};
 use bnnc_base::fault::Fault;
@@ -72,7 +72,7 @@ pub(crate) fn no_device(message: &str) -> Diagnostic {
 }
 
 /// Returns the diagnostic for code that was compiled for newer devices. The arguments are the name
-/// and the compute capability of the device of this system.
+/// and the compute capability of this system's device.
 pub(crate) fn older_device(made: &str, (name, capability): (&str, u32)) -> Diagnostic {
     let text = format!("the code is for {made}, but {name} is sm_{capability}");
     lacks(&OLDER_DEVICE, text)

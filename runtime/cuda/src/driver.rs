@@ -1,9 +1,9 @@
 //! The CUDA driver. Its library is loaded when a program first needs it.
 //!
 //! Note [Driver errors]. Every entry point of the driver returns a status. [`Driver`] converts a
-//! status other than success to a [`Fault`]. This value has the name of the call, and CUDA's name
-//! and description of the status. Launches and copies are asynchronous. The status of a call may
-//! therefore report an error in the work of an earlier call.
+//! status other than success to a [`Fault`], which contains the name of the call, and CUDA's name
+//! and description of the status. Because launches and copies are asynchronous, the status of a
+//! call may report an error in the work of an earlier call.
 
 mod symbols;
 
@@ -59,7 +59,7 @@ impl Driver {
         let driver = Driver {
             symbols: Arc::new(Symbols::load(library)?),
         };
-        // SAFETY: this call initialises the driver. The only argument must be 0.
+        // SAFETY: this call initialises the driver, and its only argument must be 0.
         driver.check("cuInit", unsafe { (driver.symbols.init)(0) })?;
         Ok(driver)
     }
@@ -108,8 +108,8 @@ impl Driver {
     }
 }
 
-/// The reasons why a library could not be loaded. These are the errors of all paths that were
-/// tried, or the error of one entry point.
+/// The reasons why a library could not be loaded: the errors for all paths that were tried, or the
+/// error for a missing entry point.
 #[derive(Debug)]
 pub struct NoLibrary(pub Vec<libloading::Error>);
 
@@ -133,13 +133,13 @@ pub(crate) fn library(paths: &[PathBuf]) -> Result<Library, NoLibrary> {
 }
 
 fn open(path: &Path) -> Result<Library, libloading::Error> {
-    // SAFETY: the library comes from NVIDIA, or the user installed a replacement. The
-    // initialisation of the library does not have preconditions.
+    // SAFETY: the library comes from NVIDIA, or the user installed a replacement. Initialising the
+    // library does not have preconditions.
     unsafe { Library::new(path) }
 }
 
-/// Returns whether a status is caused by wrong code or arguments of bnnc. Examples are an invalid
-/// value, context, handle or image, an illegal address or instruction, and a failed launch.
+/// Returns whether a status shows a bug in bnnc: wrong code or wrong arguments. Examples are an
+/// invalid value, context, handle or image, an illegal address or instruction, and a failed launch.
 fn is_ours(status: DriverStatus) -> bool {
     matches!(status, 1 | 200 | 201 | 218 | 400 | 500 | 700 | 714..=719 | 900..=908)
 }

@@ -1,11 +1,11 @@
-//! Exchanges between host and device. An exchange is a run with the copies before and after it. An
-//! exchange is captured as a single graph.
+//! Exchanges between host and device. An exchange is a run together with the copies before and
+//! after it, and is captured as a single graph.
 //!
 //! Note [Exchanges]. A step of a sampler sends a position, runs the plan, and waits for the density
 //! and its gradient. A step of training sends counters, runs the plan, and waits for a loss. All
 //! steps of a kind copy the same ranges of the arena. From the second step on, one graph contains
-//! the copies to the device, the plan, and the copies to the host. The copies are between the
-//! device and page-locked memory that belongs to the graph. A step then copies its inputs to the
+//! the copies to the device, the plan, and the copies to the host. On the host, the graph copies
+//! from and to page-locked memory that belongs to it. A step then copies its inputs to the
 //! page-locked memory, launches the graph, waits once, and copies its results from the page-locked
 //! memory. Other copies between two steps, such as the row indices of a batch, are enqueued
 //! separately before the launch.
@@ -27,12 +27,12 @@ pub struct Exchange {
     sizes: Sizes,
     sent: Vec<Range<usize>>,
     wanted: Vec<Range<usize>>,
-    /// The captured graph, and the page-locked memory that it uses. The graph is the first field.
-    /// It is therefore dropped before the memory.
+    /// The captured graph, and the page-locked memory that it uses. The graph is the first field,
+    /// so that it is dropped before the memory.
     pub graph: Option<(Captured, PageLocked)>,
     /// True if the system could not provide page-locked memory for a graph.
     pub refused: bool,
-    /// True if a launch was enqueued and the host has not waited for it successfully.
+    /// True if a launch was enqueued and the host has not yet waited for it successfully.
     under_way: bool,
 }
 
@@ -91,8 +91,8 @@ impl Exchange {
         })
     }
 
-    /// Waits again if an earlier wait for a launch failed. Until the launch has finished, it may
-    /// still use the graph and its memory.
+    /// Waits again if an earlier wait for a launch failed, because an unfinished launch may still
+    /// use the graph and its memory.
     ///
     /// # Errors
     /// Fails if the driver reports an error.

@@ -9,23 +9,22 @@
 //! The result is guaranteed for two reasons. First, an element of a product depends on only one row
 //! of each operand, even if other rows contain NaN. Second, all other steps are bnnc's own code.
 //! `trsm` of cuBLAS could solve for the rows below the diagonal, but its documentation does not
-//! guarantee this result. If `trsm` multiplied by the inverse of a block, a NaN at the end of the
-//! block would spread to earlier columns.
+//! guarantee the specified result: if `trsm` multiplied by the inverse of a block, a NaN at the end of
+//! the block would spread to earlier columns.
 //!
-//! cuSOLVER is not used, for two reasons. First, the manual of cuSOLVER (12.9) does not state which
-//! calls are allowed in a capture. The manual of cuBLAS states it. Some functions of cuSOLVER are known
-//! to fail in a capture. Suppose that a library enqueued work on another stream during a capture. The
-//! work could succeed without becoming part of the graph, and later runs of the graph would then read
-//! the factor of the first run. Second, the result of cuSOLVER for a matrix that is not positive
-//! definite is not documented. Besides, cuSOLVER 11.4.2 did not always report such a matrix.
+//! cuSOLVER is not used, for two reasons. First, unlike the manual of cuBLAS, the manual of cuSOLVER
+//! (12.9) does not state which calls are allowed in a capture, and some functions of cuSOLVER are known
+//! to fail in a capture. If a library enqueued work on another stream during a capture, this work could
+//! succeed without becoming part of the graph, and later runs of the graph would read the factor of the
+//! first run. Second, the result of cuSOLVER for a matrix that is not positive definite is not
+//! documented, and cuSOLVER 11.4.2 did not always report such a matrix.
 
 use crate::products::{BatchedProduct, MatrixOperand};
 
-/// A matrix is factored by blocks if it has at least this number of rows. Without blocks, a kernel
-/// with one block of threads makes `n^3 / 3` multiply-adds, 256 at a time. Each of them takes about
-/// 20 ns. For 256 rows this is 0.4 ms. By blocks, such a matrix has four columns of blocks.
-/// Factoring it takes eleven launches of about 40 us each. These times are estimates, not
-/// measurements.
+/// A matrix is factored by blocks if it has at least this number of rows. Without blocks, a kernel with
+/// one block of threads makes `n^3 / 3` multiply-adds, 256 at a time, each of which takes about 20 ns.
+/// For 256 rows, this is 0.4 ms. Divided into blocks, such a matrix has four columns of blocks, and
+/// factoring it takes eleven launches of about 40 us each. These times are estimates, not measurements.
 const FROM: i64 = 256;
 
 /// The matrices that a call of `cholesky` factors.
@@ -48,8 +47,8 @@ pub struct BlockColumn {
     pub below: i32,
 }
 
-/// Returns the matrices that a call with these integers factors by blocks. Returns `None` if bnnc's
-/// kernel without blocks is at least as fast.
+/// Returns the matrices of a call with these integers, if they are factored by blocks. Returns `None`
+/// if bnnc's kernel without blocks is at least as fast.
 pub fn factor(ints: &[i64]) -> Option<Factor> {
     let [batch, n] = *ints.as_array()?;
     let pays = batch > 0 && n >= FROM;
@@ -82,9 +81,9 @@ impl Factor {
         (0..n).step_by(most as usize).map(column)
     }
 
-    /// Returns the product that subtracts the contribution of the earlier columns from a column of
-    /// blocks: `l[first.., column] -= l[first.., ..first] l[column, ..first]^T`. The operands and
-    /// the result are parts of one matrix. cuBLAS stores matrices in column-major order, so both
+    /// Returns the product that updates a column of blocks by subtracting the contribution of the
+    /// earlier columns: `l[first.., column] -= l[first.., ..first] l[column, ..first]^T`. The operands
+    /// and the result are parts of one matrix. cuBLAS stores matrices in column-major order, so both
     /// sides are transposed.
     pub fn update(&self, column: &BlockColumn) -> Option<BatchedProduct> {
         let n = i64::from(self.n);

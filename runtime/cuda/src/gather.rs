@@ -1,9 +1,9 @@
 //! Keeps the rows of a data set on the device, and gathers batches of these rows by their indices.
 //!
-//! Note [Rows on the device]. The device keeps rows only from their second use on. Suppose that the
-//! device kept rows from their first use on. Rows that change before every step would then be sent
-//! completely each time. A step, however, uses only one batch of them. For each place of the arena,
-//! one table of rows is kept if the device has enough memory.
+//! Note [Rows on the device]. The device keeps rows only from their second use on. If it kept them
+//! from their first use on, rows that change before every step would all be sent for every step,
+//! although a step uses only one batch of them. For each place of the arena, one table of rows is
+//! kept if the device has enough memory.
 
 use crate::device::Device;
 use crate::diagnostics::DEVICE_LIMIT;
@@ -24,11 +24,12 @@ const THREADS: usize = 256;
 /// Tables leave at least the fraction `1 / LEFT` of the free memory for other uses.
 const LEFT: usize = 4;
 
-/// The tables of rows on the device, by the place of the arena into which their rows are gathered.
+/// The tables of rows on the device. Each is identified by the place of the arena into which its
+/// rows are gathered.
 #[derive(Default)]
 pub struct Tables {
     tables: HashMap<usize, Table>,
-    /// The memory on the device for row indices. The list `chosen` has its current contents.
+    /// The memory on the device for row indices. `chosen` is a copy of its current contents.
     indices: Option<Allocation>,
     chosen: Vec<u32>,
 }
@@ -52,8 +53,8 @@ pub enum Need {
 }
 
 impl Tables {
-    /// Returns the next action for the table at a place of the arena. If there are rows of another
-    /// stamp, frees them. The stream must therefore have finished using them.
+    /// Returns the next action for the table at a place of the arena. Frees rows with another
+    /// stamp, so the stream must have finished using them.
     ///
     /// # Errors
     /// Fails if the driver reports an error.
@@ -88,13 +89,13 @@ impl Tables {
         self.tables.remove(&at);
     }
 
-    /// Returns whether the table for this place of the arena has rows of another stamp.
+    /// Returns whether the table for this place of the arena holds rows with another stamp.
     pub fn is_other(&self, at: usize, stamp: u64) -> bool {
         self.tables.get(&at).is_some_and(|table| table.stamp != stamp)
     }
 
-    /// Returns the address of the memory for row indices. Also returns whether this memory already
-    /// contains these row indices. Returns `None` if the memory is too small.
+    /// Returns the address of the memory for row indices, and whether it already contains these row
+    /// indices. Returns `None` if the memory is too small.
     pub fn indices(&self, chosen: &[u32]) -> Option<(u64, bool)> {
         let indices = self.indices.as_ref()?;
         let holds = size_of_val(chosen) <= indices.bytes;
@@ -120,9 +121,8 @@ impl Tables {
     }
 }
 
-/// Enqueues a gather. The parameters are three addresses, the number of words per row, and the
-/// number of words in total. The addresses point to the result, to the table, and to the row
-/// indices.
+/// Enqueues a gather. The parameters are the addresses of the result, of the table and of the row
+/// indices, the number of words per row, and the total number of words.
 ///
 /// # Errors
 /// Fails if the driver reports an error.

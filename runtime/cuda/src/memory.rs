@@ -20,7 +20,7 @@ pub struct Allocation {
 }
 
 impl Allocation {
-    /// Allocates memory on a device. `what` describes the memory in messages.
+    /// Allocates memory on a device. Messages use `what` as the name of the memory.
     ///
     /// # Errors
     /// Fails if the device has less free memory than this. The message states both sizes.
@@ -45,8 +45,8 @@ impl Allocation {
         }
     }
 
-    /// Allocates memory on a device. Returns `None` if the device does not have a contiguous free
-    /// piece of this size.
+    /// Allocates memory on a device. Returns `None` if the device does not have this much
+    /// contiguous free memory.
     ///
     /// # Errors
     /// Fails if the driver reports any other error.
@@ -111,8 +111,8 @@ impl PageLocked {
         self.start.wrapping_add(offset)
     }
 
-    /// Returns a part of the memory that no unfinished copy uses, or `None` if the rest of the
-    /// memory is too small.
+    /// Returns a part of the memory that no unfinished copy uses, or `None` if not enough of this
+    /// memory is left.
     pub fn take(&mut self, bytes: usize) -> Option<*mut u8> {
         let end = self.used.checked_add(bytes).filter(|end| *end <= self.bytes)?;
         let part = self.start.wrapping_add(self.used);

@@ -25,7 +25,8 @@ impl LoadedModule {
     ///
     /// # Errors
     /// Fails if no image matches the device, if the driver rejects the image, or if the image lacks
-    /// an entry. If the driver rejects the image, the error includes the message of its compiler.
+    /// an entry. If the driver rejects the image, the error includes the message of the driver's
+    /// compiler.
     pub fn new(device: &Arc<Device>, program: &DeviceProgram) -> Result<LoadedModule, Fault> {
         let image = image(device, program)?;
         let mut loaded = LoadedModule {
@@ -62,7 +63,7 @@ impl LoadedModule {
     /// Returns the function with this name.
     ///
     /// # Errors
-    /// Fails if the program does not have an entry with this name. This would be a bug.
+    /// Fails if the program does not have an entry with this name, which would be a bug.
     pub fn function(&self, name: &str) -> Result<Function, Fault> {
         let found = self.functions.get(name).copied();
         found.ok_or_else(|| Fault::Bug(format!("there is no device function {name}")))

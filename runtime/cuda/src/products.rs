@@ -3,12 +3,12 @@
 //!
 //! Note [Products by columns]. cuBLAS computes `C = op(A) op(B)`. The matrices are column-major:
 //! the elements of a column are adjacent, and columns follow at a leading stride. `op` may
-//! transpose a matrix. Usually, `c` is row-major in a plan (`c_n = 1`). The memory of `c` then has
-//! the layout of a column-major `c^T`, and cuBLAS computes `c^T = b^T a^T`. If `c` is column-major,
-//! cuBLAS computes `c = a b`. The stride of an axis with a single element does not matter.
+//! transpose a matrix. In a plan, `c` is usually row-major (`c_n = 1`). Its memory then has the
+//! layout of a column-major `c^T`, and cuBLAS computes `c^T = b^T a^T`. If `c` is column-major,
+//! cuBLAS computes `c = a b`. If an axis has a single element, its stride does not matter.
 
-/// If a call of the primitive needs more cuBLAS calls than this, bnnc's kernels compute the
-/// product. They are then faster.
+/// If a call of the primitive needs more cuBLAS calls than this, the product is computed by bnnc's
+/// kernels, which are then faster.
 const MOST: i64 = 64;
 
 /// One strided batched product in column-major order: `c[i] = op(a[i]) op(b[i])`, or `c[i] -=
@@ -30,7 +30,7 @@ pub struct BatchedProduct {
     pub subtracted: bool,
 }
 
-/// The layout of one matrix of a product. All numbers count elements.
+/// The layout of one matrix of a product. Offsets and distances are numbers of elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MatrixOperand {
     /// The index (0, 1 or 2) of the primitive's operand that contains the matrix.
@@ -45,7 +45,7 @@ pub struct MatrixOperand {
     pub stride: i64,
 }
 
-/// A matrix in an operand: its numbers of rows and columns, and its strides along them.
+/// A matrix in an operand: the numbers of its rows and columns, and the strides between them.
 #[derive(Clone, Copy)]
 struct Matrix {
     slot: usize,
@@ -91,8 +91,8 @@ impl Matrix {
     }
 }
 
-/// Returns the cuBLAS products that compute a call of `matmul` with these integers. Returns `None`
-/// if cuBLAS cannot compute the call efficiently. See Note [Products by columns].
+/// Returns the cuBLAS products that together compute a call of `matmul` with these integers.
+/// Returns `None` if cuBLAS cannot compute the call efficiently. See Note [Products by columns].
 pub fn products(ints: &[i64]) -> Option<Vec<BatchedProduct>> {
     let [m, n, k, a_m, a_k, b_k, b_n, c_m, c_n] = *ints.get(..9)?.as_array()?;
     let axes = axes(&ints[9..]);

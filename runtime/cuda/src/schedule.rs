@@ -1,4 +1,4 @@
-//! The steps of a plan for given sizes, with device addresses and grids instead of buffers and counts.
+//! The steps of a plan for given sizes. They contain device addresses and grids in place of buffers and symbolic sizes.
 
 use crate::blas::Products;
 use crate::device::Device;
@@ -18,7 +18,8 @@ use bnnc_base::shape::Sizes;
 use std::ffi::c_void;
 use std::sync::Arc;
 
-/// The number of bytes of shared memory that every kernel may use. For more, the driver must be called first.
+/// The number of bytes of shared memory that any kernel may use. A kernel that needs more must first be allowed to use it by a call of the
+/// driver.
 const SHARED_BYTES: u32 = 48 << 10;
 /// The maximum number of blocks along each axis of a grid.
 const MOST_BLOCKS: [i64; 3] = [i32::MAX as i64, 65_535, 65_535];
@@ -35,7 +36,7 @@ enum Op {
         product: BatchedProduct,
         addresses: [u64; 3],
     },
-    /// Solves triangular systems. The step has the addresses of the matrices and of the right-hand sides. The solutions overwrite the
+    /// Solves triangular systems. The addresses are those of the matrices and of the right-hand sides. The solutions overwrite the
     /// right-hand sides.
     Solve {
         system: System,
@@ -74,7 +75,7 @@ pub struct Resolver<'a> {
     pub arena: u64,
     /// The address and the size of the scratch memory.
     pub scratch: (u64, usize),
-    /// True if cuBLAS computes those calls that it can compute.
+    /// True if cuBLAS is used for the calls that it can compute.
     pub blas: bool,
 }
 
@@ -84,7 +85,8 @@ pub struct LaunchSchedule {
     precision: Precision,
 }
 
-/// Returns the number of bytes of scratch memory that the steps need. Steps share this memory, so the result is the largest need.
+/// Returns the number of bytes of scratch memory that the steps need. Steps share this memory, so the result is the largest number that any
+/// step needs.
 pub fn scratch_bytes(program: &DeviceProgram, (plan, steps): (&Plan, &[PlanStep]), sizes: &Sizes) -> usize {
     let of = |work: &LaunchSequence, numbers: Numbers| work.scratch.value(numbers.bound()).max(0) as usize;
     let one = |step: &PlanStep| match step {
@@ -167,7 +169,7 @@ fn numbers(amounts: &[Amount], sizes: &Sizes) -> Vec<i64> {
     amounts.iter().map(|amount| amount.resolve(sizes)).collect()
 }
 
-/// The Cholesky factors to compute: the address of the matrices, and the number of elements of each operand.
+/// The matrices whose Cholesky factors are computed: their address, and the number of elements of each operand.
 struct Factored<'a> {
     factor: &'a Factor,
     l: u64,
@@ -351,7 +353,8 @@ impl Resolver<'_> {
         Ok(Some(sizes.map(|size| size as u32)))
     }
 
-    /// Returns the number of bytes of dynamic shared memory of a launch. Allows the function to use them if they exceed the default limit.
+    /// Returns the number of bytes of dynamic shared memory that a launch needs. If this exceeds the default limit, allows the function to use
+    /// them.
     fn shared(&self, entry: &KernelEntry, function: Function, bound: LaunchValues<'_>) -> Result<u32, Fault> {
         let dynamic = entry.dynamic_shared.value(bound).max(0);
         let all = dynamic.saturating_add(i64::from(entry.static_shared));

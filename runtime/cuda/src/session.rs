@@ -1,10 +1,10 @@
 //! A session on a device: a plan, its arena and its schedules.
 //!
-//! Note [Graphs]. The first run for given sizes enqueues every launch. During this run, the driver
-//! and cuBLAS load parts that they load lazily. Such loading is not allowed in a capture. The
+//! Note [Graphs]. The first run for given sizes enqueues every launch. During this run, the driver and cuBLAS load their lazily
+//! loaded parts. Such loading is not allowed in a capture. The
 //! second run for the same sizes captures the same launches as a graph. Later runs launch this
-//! graph as a whole. The session keeps the graphs of the most recent sizes. A training run needs
-//! two of them: one for whole batches, and one for the last batch of an epoch.
+//! graph as a whole. The session keeps the graphs of the most recent sizes. A training run needs two graphs: one for whole
+//! batches, and one for the last batch of an epoch.
 
 use crate::blas::Products;
 use crate::capture::Captured;
@@ -23,16 +23,15 @@ use bnnc_base::fault::Fault;
 use bnnc_base::shape::Sizes;
 use std::sync::Arc;
 
-/// The maximum number of schedules that a session keeps. It is also the maximum number of
-/// exchanges.
+/// The maximum number of schedules, and also of exchanges, that a session keeps.
 const REMEMBERED: usize = 8;
-/// A run with more launches than this is not captured as a graph. The time that the graph would
-/// save is not worth its memory.
+/// A run with more launches than this is not captured as a graph, because the time that the graph would save is not worth its
+/// memory.
 const LONGEST: u64 = 20_000;
-/// The number of bytes of page-locked memory for copies that are not part of a graph.
+/// The size, in bytes, of the page-locked memory for copies that are not part of a graph.
 const STAGING_BYTES: usize = 1 << 20;
-/// An exchange of more bytes than this is not captured as a graph. Copying its bytes takes far
-/// longer than enqueueing the copies. Besides, page-locked memory is scarce.
+/// An exchange of more bytes than this is not captured as a graph, because copying its bytes takes far longer than enqueueing the
+/// copies, and because page-locked memory is scarce.
 const EXCHANGED_BYTES: usize = 16 << 20;
 /// The alignment, in bytes, of the parts of the session's allocation on the device.
 const ALIGN: usize = 256;
@@ -47,7 +46,7 @@ pub struct OnDevice {
     pub loaded: Arc<LoadedModule>,
 }
 
-/// An open session. The fields are declared in the order of their drops.
+/// An open session. The fields are declared in the order in which they must be dropped.
 pub struct CudaSession {
     exchanges: Vec<Exchange>,
     runs: Vec<Run>,
@@ -114,8 +113,7 @@ impl CudaSession {
             stream,
             memory,
         };
-        // The plan is resolved for its capacity here. A plan that cannot run is then reported
-        // before any run.
+        // Resolving the plan for its capacity here reports a plan that cannot run before any run.
         session.resolve(arena.capacity)?;
         Ok(session)
     }
@@ -152,8 +150,8 @@ impl CudaSession {
         }
     }
 
-    /// Returns `bytes` bytes of page-locked memory that no unfinished copy uses. Returns `None` if the session has less page-locked
-    /// memory in total.
+    /// Returns `bytes` bytes of page-locked memory that no unfinished copy uses. Returns `None` if the page-locked memory of the
+    /// session is smaller than this in total.
     fn stage(&mut self, bytes: usize) -> Result<Option<*mut u8>, Fault> {
         if !self.staging.may_hold(bytes) {
             return Ok(None);
@@ -253,8 +251,7 @@ impl CudaSession {
         }
         let (exchange, device, arena) = (&self.exchanges[0], &self.on.device, self.memory.address);
         let Ok(staging) = PageLocked::new(device, bytes) else {
-            // The exchange works without a graph, and then does not need its own page-locked
-            // memory.
+            // Without a graph, the exchange still works, and does not need its own page-locked memory.
             self.exchanges[0].refused = true;
             return Ok(());
         };
@@ -328,9 +325,8 @@ impl DeviceSession for CudaSession {
             self.address(range.start, range.len())?;
         }
         self.on.device.enter()?;
-        // An exchange that does not fetch results does not wait for the device. Such an exchange is
-        // not replayed as a graph. Otherwise, the next step could overwrite page-locked memory that
-        // the device has not read yet.
+        // An exchange that does not fetch results does not wait for the device. It is not replayed as a graph, because the next
+        // step could then overwrite page-locked memory that the device has not read yet.
         if !traffic.wanted.is_empty() {
             self.recall(sizes, traffic)?;
             if self.exchanges[0].replay(&self.stream, mirror)? {

@@ -1,17 +1,18 @@
 //! Converts triangular systems to the form that cuBLAS requires: column-major, in place, and one
 //! matrix per call.
 //!
-//! Note [Systems by columns]. The matrices of a plan are row-major, so cuBLAS reads them as their
-//! transposes. A lower triangle `l` becomes an upper triangle `u`, and right-hand sides become
+//! Note [Systems by columns]. The matrices of a plan are row-major. Since cuBLAS expects
+//! column-major matrices, it reads each as its transpose. A lower triangle `l` becomes an upper
+//! triangle `u`, and right-hand sides become
 //! rows. The system `l x = b` becomes `x^T u = b^T`, with the matrix on the right and not
 //! transposed. The system `l^T x = b` becomes `x^T u^T = b^T`. cuBLAS does not read the other
 //! triangle of the matrix.
 
-/// If a call of the primitive has more systems than this, bnnc's kernel solves them. The reason is
-/// that cuBLAS needs one call per system.
+/// If a call of the primitive has more systems than this, bnnc's kernel solves them, because cuBLAS
+/// would need one call per system.
 const MOST: i64 = 64;
-/// In the time of one cuBLAS call, a thread of bnnc's kernel makes this number of sequential
-/// multiply-adds. A multiply-add takes about 20 ns, and a call takes about 10 us. These times are
+/// The number of sequential multiply-adds that a thread of bnnc's kernel makes in the time of one
+/// cuBLAS call. A multiply-add takes about 20 ns, and a call takes about 10 us. These times are
 /// estimates, not measurements.
 const CALL: i64 = 500;
 
@@ -29,16 +30,15 @@ pub struct System {
 }
 
 impl System {
-    /// Returns the number of elements of each matrix, and the number of elements of its right-hand
-    /// sides.
+    /// Returns two numbers of elements: of each matrix, and of the right-hand sides of each matrix.
     pub fn elements(&self) -> [i64; 2] {
         let n = i64::from(self.n);
         [n * n, n * i64::from(self.columns)]
     }
 }
 
-/// Returns the systems of a call with these integers. Returns `None` if bnnc's kernel is at least
-/// as fast. This kernel has one thread for each right-hand side.
+/// Returns the systems of a call with these integers. Returns `None` if bnnc's kernel, which uses
+/// one thread for each right-hand side, is at least as fast.
 pub fn system(ints: &[i64]) -> Option<System> {
     let [batch, n, columns, transposed] = *ints.as_array()?;
     // One right-hand side takes n (n - 1) / 2 sequential multiply-adds.
@@ -59,10 +59,10 @@ mod tests {
     use bnnc_abi::primitive::TRIANGULAR_SOLVE;
     use bnnc_math::philox;
 
-    /// Computes a solve as documented for `cublasDtrsm`, with side right, the upper triangle, a
-    /// non-unit diagonal, and alpha 1. The `m` by `n` matrix `B` is overwritten by the `X` with `X
-    /// op(A) = B`. Column `j` of this product is the sum over `k` of column `k` of `X` times
-    /// `op(A)[k, j]`.
+    /// Solves a system as the documentation of `cublasDtrsm` describes, with the matrix on the
+    /// right, its upper triangle, a non-unit diagonal, and alpha 1. The `m` by `n` matrix `B` is
+    /// overwritten by the solution `X` of `X op(A) = B`. Column `j` of this product is the sum over
+    /// `k` of column `k` of `X` times `op(A)[k, j]`.
     fn carry_out(transposed: bool, (m, n): (usize, usize), a: &[f64], b: &mut [f64]) {
         let element = |k: usize, j: usize| {
             let (row, column) = if transposed { (j, k) } else { (k, j) };

@@ -18,8 +18,8 @@ use bnnc_kernels::executor::Machine;
 use bnnc_math::philox;
 use stub::{Stub, blocks, fixed, image, planned, sizes, work};
 
-/// The number of rows of the matrices. The number is large enough for factoring by blocks, and is
-/// not a multiple of the number of rows of a block.
+/// The number of rows of the matrices. It is large enough for factoring by blocks, but not a
+/// multiple of the block size.
 const N: usize = 300;
 /// The number of rows of a block.
 const ROWS: usize = 64;
@@ -30,12 +30,12 @@ const COLUMNS: i32 = 5;
 #[derive(Clone, Copy, Debug)]
 enum Flaw {
     Nothing,
-    /// The element of the lower triangle at this row and column has this value.
+    /// Sets the element of the lower triangle at this row and column to this value.
     Entry(usize, usize, f64),
 }
 
-/// The defects that are tested. The defects are in the first, the last and other rows of blocks.
-/// The values are negative pivots, NaN, and a pivot of zero. A pivot of zero gives infinities.
+/// The defects that are tested: negative pivots, NaN, and a pivot of zero, which gives infinities.
+/// They are in the first, the last and other rows of blocks.
 const FLAWS: [Flaw; 10] = [
     Flaw::Nothing,
     Flaw::Entry(0, 0, -1.0),
@@ -101,8 +101,8 @@ fn factoring(precision: Precision) -> (Plan, DeviceProgram) {
     (plan, program)
 }
 
-/// Returns a matrix with 2 on the diagonal. The other elements of a row of the lower triangle have
-/// a sum below a half. The upper triangle must not be read.
+/// Returns a matrix with 2 on the diagonal. In each row of the lower triangle, the other elements
+/// have a sum below a half. The upper triangle must not be read.
 fn matrix(precision: Precision, seed: u64, flaw: Flaw) -> Vec<f64> {
     let element = |at: usize| match (at / N, at % N) {
         (i, j) if i == j => 2.0,
@@ -126,7 +126,7 @@ fn matrix(precision: Precision, seed: u64, flaw: Flaw) -> Vec<f64> {
 ///
 /// Each diagonal element exceeds the sum of the other elements of its row and column by 1.5. The
 /// condition number and the entries of the factor are therefore below two. The error of an entry is
-/// at most `n + 1` roundings of products of entries, times the condition number (Higham 2002,
+/// at most `n + 1` rounding errors of products of entries, times the condition number (Higham 2002,
 /// "Accuracy and stability of numerical algorithms", theorems 10.3 and 10.8).
 fn run((machine, precision): (&mut Machine, Precision), batch: usize, seed: usize) -> Result<(), Fault> {
     let flaws: Vec<Flaw> = (0..batch)

@@ -172,8 +172,8 @@ fn an_evaluation_is_one_launch() {
         }
     }
     assert_eq!(stub.calls(names[0]), captured);
-    // The host wrote bytes to a buffer that the device computes. The host's bytes are sent before
-    // the run, and the result of the run is copied back.
+    // The host writes to a buffer that the device computes. These bytes are sent before the run,
+    // and the result of the run is copied back.
     machine.write_real("total", &[0.25]).unwrap();
     evaluate(&mut machine, 8, 1).unwrap();
     assert_eq!(machine.read_real("total").unwrap(), [3.25]);
@@ -182,7 +182,8 @@ fn an_evaluation_is_one_launch() {
     assert_eq!(stub.live(), 0);
 }
 
-/// Evaluations have many sizes. For some sizes, the copies are too large to be captured in a graph.
+/// The evaluations have many sizes, some of which make the copies too large to be captured in a
+/// graph.
 #[test]
 fn only_recent_evaluations_are_kept() {
     let Some(stub) = Stub::with_blas() else { return };
@@ -208,7 +209,7 @@ fn only_recent_evaluations_are_kept() {
 }
 
 /// If memory cannot be locked for the copies of an evaluation, the evaluation works without a
-/// graph. The evaluation does not try to lock memory again.
+/// graph, and does not try to lock memory again.
 #[test]
 fn an_evaluation_works_without_page_locked_memory_of_its_own() {
     let Some(stub) = Stub::with_blas() else { return };
@@ -384,8 +385,8 @@ fn rows_stay_on_the_device() {
     let before = copies();
     assert!(step(3, &few, &[0, 1]));
     assert_eq!(copies(), before);
-    // As long as the device does not have a large enough contiguous piece of free memory, the host
-    // gathers the rows.
+    // The host gathers the rows as long as the device does not have enough contiguous free memory
+    // for them.
     assert!(!step(4, &few, &[0, 1]));
     stub.fail("cuMemAlloc_v2", 1, OUT_OF_MEMORY);
     assert!(!step(4, &few, &[0, 1]));
@@ -429,7 +430,7 @@ fn machines_move_between_threads() {
 }
 
 /// The entry points that release an object. If one of them fails, the object stays allocated, and
-/// the failure cannot be reported.
+/// nothing can report the failure.
 const RELEASES: [&str; 8] = [
     "cuDevicePrimaryCtxRelease_v2",
     "cuMemFree_v2",
@@ -472,8 +473,8 @@ fn every_failure_is_reported_and_leaks_nothing() {
     for (name, count) in names.iter().zip(counts) {
         let is_release = RELEASES.contains(name);
         let is_text = name.starts_with("cuGetError");
-        // A session requires the first page-locked memory. The second page-locked memory is for the
-        // graph of an evaluation. The evaluation works without this graph.
+        // A session cannot work without its first allocation of page-locked memory. The second
+        // allocation is for the graph of an evaluation, which also works without this graph.
         let can_spare = |call| *name == "cuMemHostAlloc" && call == 2;
         assert_eq!(count == 0, is_text || *name == "cuFuncSetAttribute", "{name}");
         for call in 1..=count {
@@ -550,7 +551,7 @@ fn missing_and_incomplete_drivers_are_reported() {
     let Some(stub) = Stub::new(&[]) else { return };
     stub.devices(0);
     assert!(shown_so("E0802", stub.device()).contains("shows no device"));
-    // A driver without a device returns this status at its first call.
+    // Without a device, the first call of the driver returns this status.
     stub.fail("cuInit", 1, 100);
     assert!(told("E0802", stub.device()).contains("shows no device"));
     assert_eq!(stub.live(), 0);
@@ -640,8 +641,8 @@ fn a_late_error_is_reported() {
         matches!(&fault, Fault::Bug(text) if text.contains("CUDA_ERROR_LAUNCH_FAILED")),
         "{fault}"
     );
-    // A real driver would fail again, but the stub does not. The failed call did not mark the
-    // buffer as read, so the next call reads it.
+    // A real driver would fail again, but the stub does not. Since the failed call did not mark the
+    // buffer as read, the next call reads it.
     assert_eq!(machine.read_real("y").unwrap(), expected(&inputs(8, 0)));
 }
 

@@ -16,8 +16,8 @@ use bnnc_kernels::executor::Machine;
 use bnnc_math::philox;
 use stub::{Stub, blocks, fixed, image, planned, sizes, work};
 
-/// The number of rows of the matrices. The number is so large that cuBLAS solves the systems of a
-/// call with one or two matrices.
+/// The number of rows of the matrices. It is so large that cuBLAS is used for a call with one or
+/// two matrices.
 const N: usize = 50;
 /// The number of right-hand sides of each matrix.
 const COLUMNS: usize = 3;
@@ -74,8 +74,8 @@ fn solving(transposed: Transposed) -> (Plan, DeviceProgram) {
     (plan, program)
 }
 
-/// Solves new systems and compares the solutions with the reference. The solver and the reference
-/// sum the same terms. All terms are below one.
+/// Solves new systems and compares the solutions with the reference. Both sum the same terms, all
+/// of which are below one.
 fn run(machine: &mut Machine, (batch, transposed): (usize, Transposed), seed: u64) -> Result<(), Fault> {
     let value = |slot: u64, at: usize| philox::uniform(seed + slot, [0, 0, 0], at as u64) - 0.5;
     let element = |at: usize| match (at / N % N, at % N) {

@@ -92,7 +92,7 @@ fn csv_of_other_tools_is_rejected_with_advice() {
     );
 }
 
-/// Reading must find names in constant time. With linear searches, 40,000 columns took 25 s, and
+/// The reader must find names in constant time. With linear searches, 40,000 columns took 25 s, and
 /// this table of 100,000 columns took more than a minute.
 #[test]
 fn wide_tables_are_read_in_linear_time() {
@@ -148,8 +148,8 @@ fn long_text_of_a_parquet_file_counts_against_the_memory_limit() {
     let read = |limit| LoadedData::read_within(&spec(Format::Parquet, &[&file]), Some(limit));
     let faults = read(1_000_000).err().unwrap();
     assert_eq!(faults[0].code.id, "E0435");
-    // A text that occurs again takes no further memory. Each distinct text is stored twice, in a
-    // list and in a map, and the pages of the file take up to 3 MB while they are read.
+    // A text that occurs again does not take any more memory. Each distinct text is stored twice,
+    // in a list and in a map, and the pages of the file take up to 3 MB while they are read.
     assert!(read(5_200_000).is_ok());
 }
 
@@ -486,8 +486,8 @@ fn malformed_parquet_files_are_rejected() {
 #[test]
 fn unsupported_parquet_codecs_are_named() {
     let plain = parquet(&[Some(1.0), Some(2.0)]);
-    // Each array of bytes is the path of the column `x` and its codec, in the Thrift encoding of
-    // the footer. Codec 0 is uncompressed, 4 is Brotli, and 6 is Zstandard. The zigzag encoding
+    // Each array of bytes holds the path of the column `x` and its codec, as the footer encodes
+    // them in Thrift. Codec 0 is uncompressed, 4 is Brotli, and 6 is Zstandard. The zigzag encoding
     // doubles these numbers.
     let before = [0x19, 0x18, 1, b'x', 0x15, 0];
     let at = plain.windows(before.len()).position(|bytes| bytes == before);

@@ -1,4 +1,4 @@
-//! The reader of every format returns the values that are in the file.
+//! For every format, the reader returns the values that are in the file.
 
 #![allow(clippy::unwrap_used, reason = "a failed test is a panic")]
 
@@ -192,8 +192,8 @@ fn idx_reads_all_types() {
     );
 }
 
-/// Returns records with these label bytes. The pixels of record `r` are the numbers from `r` on,
-/// modulo 251.
+/// Returns records with these label bytes. The pixels of record `r` are `r`, `r + 1` and so on, modulo
+/// 251.
 fn records(labels: &[&[u8]]) -> Vec<u8> {
     let record = |(at, labels): (usize, &&[u8])| {
         let pixels = (0..3072).map(move |pixel| ((at + pixel) % 251) as u8);

@@ -1,4 +1,4 @@
-//! A reader does not panic or allocate without bound, even if the bytes of the file are random.
+//! Even if the bytes of a file are random, a reader does not panic, and its memory stays bounded.
 
 #![allow(clippy::unwrap_used, reason = "a failed test is a panic")]
 

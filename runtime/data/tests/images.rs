@@ -1,4 +1,4 @@
-//! Rotated test images and outliers agree with images that were transformed by hand.
+//! Rotated test images, and outliers, agree with images that were transformed by hand.
 
 #![allow(clippy::unwrap_used, reason = "a failed test is a panic")]
 

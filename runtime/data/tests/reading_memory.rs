@@ -55,7 +55,8 @@ static ALLOCATOR: Counting = Counting;
 /// The memory that readers need for buffers of fixed sizes, which is not counted against the limit.
 const BUFFERS: isize = 2 << 20;
 
-/// Reads a file within a limit. Returns whether the limit is accepted, and the peak of the memory.
+/// Reads a file within a memory limit. Returns whether the reader accepts the limit, and the largest
+/// memory that it uses.
 fn peak(format: Format, file: &PathBuf, limit: u64) -> (bool, isize) {
     let before = USED.get();
     PEAK.set(before);
@@ -71,8 +72,8 @@ fn peak(format: Format, file: &PathBuf, limit: u64) -> (bool, isize) {
     (found.is_ok(), PEAK.get() - before)
 }
 
-/// Checks that no limit between 1 MiB and 1 GiB is exceeded. The limits include the smallest one
-/// that is accepted, to within a twentieth.
+/// Checks limits between 1 MiB and 1 GiB, none of which may be exceeded. The smallest accepted limit is
+/// among them, to within a twentieth.
 #[track_caller]
 fn assert_bounded(format: Format, file: &PathBuf) {
     let (mut low, mut high) = (1_u64 << 20, 1_u64 << 30);
@@ -157,8 +158,8 @@ fn parquet_files_are_read_within_the_limit() {
     );
 }
 
-/// A page of equal values takes a few bytes in the file. The 40,000 pages of this file need more bytes
-/// of reading than a file of this size may otherwise have.
+/// A page of equal values takes a few bytes in the file. The 40,000 pages of this file need more bytes to
+/// read than is otherwise allowed for a file of this size.
 #[test]
 fn a_parquet_file_of_many_constant_pages_is_read() {
     let rows = 12_000_000;

@@ -1,4 +1,4 @@
-//! Result files are written through links and into pipes.
+//! Results can be written through symbolic links and into pipes.
 
 #![cfg(unix)]
 #![allow(clippy::unwrap_used)]

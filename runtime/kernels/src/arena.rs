@@ -3,9 +3,9 @@
 //! Note [When buffers live]. Each step has a position, its number in the order of execution, with
 //! loops flattened. A scratch buffer is alive from its first use to its last use. If a scratch
 //! buffer is used inside a `Repeat`, it is alive during the whole loop, because an iteration may
-//! read data that the previous iteration wrote. One case is different: all uses are inside the
-//! loop, and the first use is a reduction. The lifetime is then not extended, because the reduction
-//! fills the buffer before any read. Buffers that are not scratch are alive during the whole run.
+//! read data that the previous iteration wrote. There is one exception: if all uses are inside the loop
+//! and the first use is a reduction, the lifetime is not extended, because the reduction fills the
+//! buffer before any read. Buffers that are not scratch are alive during the whole run.
 //! Two buffers share memory only if they are never alive at the same position.
 
 use crate::chunks;
@@ -22,7 +22,7 @@ pub const ALIGN: usize = 64;
 pub struct ArenaLayout {
     /// The offset of each buffer in bytes.
     pub offsets: Vec<usize>,
-    /// The range of bytes that the chunks of a launch use to accumulate their partial reductions.
+    /// The byte range in which the chunks of a launch accumulate their partial reductions.
     pub workspace: Range<usize>,
     /// The size of the arena in bytes.
     pub bytes: usize,
@@ -73,14 +73,14 @@ pub fn element_bytes(plan: &Plan, storage: Storage) -> usize {
     }
 }
 
-/// Returns the number of bytes that a buffer takes in the arena.
+/// Returns the number of bytes that a buffer occupies in the arena.
 pub fn buffer_bytes(plan: &Plan, id: BufferId, sizes: &Sizes) -> usize {
     let buffer = &plan.buffers[id];
     let bytes = element_count(buffer, sizes).saturating_mul(element_bytes(plan, buffer.storage));
     bytes.checked_next_multiple_of(ALIGN).unwrap_or(usize::MAX)
 }
 
-/// Returns the number of bytes of the arena that [`crate::executor::Machine`] allocates for these sizes.
+/// Returns the size, in bytes, of the arena that [`crate::executor::Machine`] allocates for these sizes.
 pub fn predict_arena_bytes(plan: &Plan, sizes: &Sizes) -> u64 {
     layout(plan, sizes).bytes as u64
 }
@@ -129,8 +129,8 @@ pub fn layout(plan: &Plan, sizes: &Sizes) -> ArenaLayout {
     }
 }
 
-/// Returns the first offset, `from` or later, that has `size` free bytes. `taken` holds the ranges
-/// in use, sorted by their start.
+/// Returns the first offset that is at least `from` and at which `size` bytes are free. `taken` holds
+/// the ranges in use, sorted by their start.
 fn first_gap<'a>(taken: impl Iterator<Item = &'a Range<usize>>, from: usize, size: usize) -> usize {
     let mut start = from;
     for range in taken {
@@ -142,8 +142,8 @@ fn first_gap<'a>(taken: impl Iterator<Item = &'a Range<usize>>, from: usize, siz
     start
 }
 
-/// Returns the number of bytes for the copies of partial reductions. This is the largest number
-/// that the copies of a single launch need.
+/// Returns the number of bytes to reserve for copies of partial reductions: the largest number that any
+/// single launch needs.
 fn workspace_bytes(plan: &Plan, steps: &[PlanStep], sizes: &Sizes) -> usize {
     let of = |step: &PlanStep| match step {
         PlanStep::Launch(launch) => {
@@ -155,7 +155,7 @@ fn workspace_bytes(plan: &Plan, steps: &[PlanStep], sizes: &Sizes) -> usize {
     steps.iter().map(of).max().unwrap_or(0)
 }
 
-/// Returns the number of bytes that the copies of the partial reductions take for one chunk.
+/// Returns the number of bytes that one chunk needs for its copies of the partial reductions.
 pub fn copy_bytes(plan: &Plan, launch: &Launch, sizes: &Sizes) -> usize {
     let partial = launch.reduces.iter().filter(|reduce| reduce.partial);
     let bytes = partial.map(|reduce| buffer_bytes(plan, launch.buffers[reduce.slot as usize], sizes));
@@ -200,7 +200,7 @@ pub fn lifetimes(plan: &Plan) -> Vec<Option<Lifetime>> {
         .collect()
 }
 
-/// The positions from the start of a loop to its end.
+/// The first and the last position of a loop.
 struct Span(Lifetime);
 
 /// The uses of a buffer by the steps of a plan.
@@ -228,8 +228,8 @@ impl Trace {
                     for (slot, id) in launch.buffers.iter().enumerate() {
                         let reduces =
                             |at: usize| launch.reduces.iter().any(|reduce| reduce.slot as usize == at);
-                        // A reduction fills its buffer before any read. The exception is another
-                        // slot of the same launch that reads this buffer.
+                        // A reduction fills its buffer before any read, unless another slot of the same
+                        // launch reads this buffer.
                         let all = launch
                             .buffers
                             .iter()

@@ -11,13 +11,14 @@ use std::ops::Range;
 const WORK: i64 = 32_768;
 /// The maximum number of chunks of a launch.
 const MOST: i64 = 64;
-/// The maximum number of elements of partial reductions of a launch, summed over all copies. A
+/// The maximum number of elements in all copies of a launch's partial reductions. A
 /// launch may exceed this limit if it has at most [`FEW`] chunks.
 const COPIED: usize = 65_536;
-/// A launch may always have this number of chunks, even if its copies of partial reductions are
+/// A launch is always allowed this number of chunks, even if its copies of partial reductions are
 /// large.
 const FEW: usize = 4;
-/// Chunk boundaries are rounded to a unit of at most this number of iterations.
+/// Chunk boundaries are rounded to multiples of a unit. The unit is at most this number of
+/// iterations.
 const BLOCK: i64 = 256;
 
 /// Returns the number of chunks of a launch. It is at least one.
@@ -38,8 +39,8 @@ pub fn count(plan: &Plan, launch: &Launch, sizes: &Sizes) -> usize {
     chunks.min((COPIED / copied).max(FEW)).min(worthwhile.max(1))
 }
 
-/// Returns the range of iterations of a chunk. Vectors and random numbers are computed in blocks.
-/// Long chunks begin at a block boundary.
+/// Returns the range of iterations of a chunk. Because vectors and random numbers are computed in
+/// blocks, long chunks begin at a block boundary.
 pub fn bounds(outer: i64, chunk: usize, chunks: usize) -> Range<i64> {
     let length = outer / chunks as i64;
     // Boundaries are rounded down to multiples of `unit`. The rounding moves a boundary by at most

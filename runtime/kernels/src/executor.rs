@@ -30,8 +30,8 @@ pub struct Machine {
     pub(crate) addresses: Vec<*mut u8>,
     steps: Vec<Resolved>,
     workers: Workers,
-    /// The mirror of the device's arena, if the steps run on a device. `memory` is then the host's
-    /// copy of this arena.
+    /// The mirror of the device's arena, if the steps run on a device. In this case, `memory` is
+    /// the host's copy of this arena.
     pub(crate) mirror: Option<Mutex<Mirror>>,
     /// The name and the buffer of each port, sorted by name.
     pub(crate) ports: Vec<(Arc<str>, BufferId)>,
@@ -44,8 +44,8 @@ unsafe impl Send for Machine {}
 // SAFETY: a shared reference to a machine can only be used to read.
 unsafe impl Sync for Machine {}
 
-/// The private memory of each worker. The memory holds the scratch of kernels, and the addresses of
-/// buffer slots that differ between chunks.
+/// The private memory of each worker. It holds the scratch memory of kernels, and the addresses in
+/// those buffer slots that differ between chunks.
 struct Workers {
     memory: Memory,
     scratch: usize,
@@ -109,8 +109,8 @@ fn most_slots(steps: &[bnnc_abi::plan::PlanStep]) -> usize {
 }
 
 impl Machine {
-    /// Plans and allocates the memory of a plan. Later runs may have any sizes up to `capacity`. At
-    /// first, the sizes equal `capacity`.
+    /// Lays out and allocates the memory of a plan. Later runs may use any sizes up to `capacity`.
+    /// At first, the sizes equal `capacity`.
     ///
     /// # Errors
     /// Fails if there is not enough memory, or if the plan is not well-formed.
@@ -223,9 +223,9 @@ impl Machine {
         element_count(&self.plan.buffers[id], &self.sizes)
     }
 
-    /// Executes all steps once. Adds the time of each outermost step, in seconds, to its element of
-    /// `seconds` (see [`Machine::step_names`]). On a device the steps are not timed separately, and
-    /// nothing is added.
+    /// Executes all steps once. For each outermost step, adds its time in seconds to the
+    /// corresponding element of `seconds` (see [`Machine::step_names`]). On a device the steps are
+    /// not timed separately, and nothing is added.
     ///
     /// # Errors
     /// Fails in the same cases as [`Machine::run`].
@@ -241,8 +241,8 @@ impl Machine {
         Ok(())
     }
 
-    /// Returns a readable name of each outermost step. The name of a kernel is its index; the name
-    /// of a primitive includes its integers.
+    /// Returns a readable name of each outermost step. A kernel is named by its index. The name of
+    /// a primitive includes the integer arguments of the call.
     pub fn step_names(&self) -> Vec<String> {
         use bnnc_abi::plan::PlanStep;
         let name = |step: &PlanStep| match step {
@@ -268,8 +268,8 @@ impl Machine {
         self.plan.steps.iter().map(name).collect()
     }
 
-    /// Executes all steps. The call does not allocate, except for the workspace that matrix
-    /// products copy operands to.
+    /// Executes all steps. The call allocates no memory other than the workspace into which matrix
+    /// products copy their operands.
     ///
     /// # Errors
     /// Fails only if the steps run on a device and the device reports an error.
@@ -277,9 +277,9 @@ impl Machine {
         self.run_for(&[])
     }
 
-    /// Executes all steps like [`Machine::run`]. If the steps run on a device, the contents of
-    /// these ports are copied to the host during the run. Reading them then does not wait for the
-    /// device again.
+    /// Executes all steps like [`Machine::run`]. If the steps run on a device, the run also copies
+    /// the contents of these ports to the host, so that reading them later does not wait for the
+    /// device.
     ///
     /// # Errors
     /// Fails in the same cases as [`Machine::run`].
@@ -369,7 +369,7 @@ impl Machine {
     }
 
     /// Returns the start address of the copies of a chunk. The first chunk does not have copies,
-    /// because it writes to the outputs.
+    /// because it writes directly to the outputs.
     fn copies(&self, launch: &ReadyLaunch, chunk: usize) -> *mut u8 {
         self.memory
             .at(self.layout.workspace.start + (chunk - 1) * launch.copy_bytes)
@@ -396,8 +396,8 @@ impl Machine {
 
     fn call(&self, call: &ReadyCall) {
         match call.native {
-            // SAFETY: the operands are live buffers. The creator of the plan guarantees that they
-            // have all elements that the integers address.
+            // SAFETY: the operands are live buffers. The creator of the plan guarantees that the
+            // operands contain every element that the integers refer to.
             Some(native) => unsafe { native(&self.pool, self.plan.precision, &call.buffers, &call.ints) },
             None => self.call_reference(call),
         }

@@ -29,8 +29,8 @@ macro_rules! by_precision {
         $(#[$meta])*
         ///
         /// # Safety
-        /// `buffers` must hold the addresses of the primitive's operands. The operands must have
-        /// all elements that `ints` address. The result must not overlap an operand.
+        /// `buffers` must hold the addresses of the primitive's operands. The operands must contain every element
+        /// that the sizes in `ints` refer to. The result must not overlap an operand.
         pub unsafe fn $name(pool: &Pool, precision: Precision, buffers: &[*mut u8], ints: &[i64]) {
             match precision {
                 // SAFETY: guaranteed by the caller.
@@ -104,9 +104,8 @@ fn factor<T: MatmulElement>(l: &mut [T], n: usize) {
                 c: [n as isize, 1],
             };
             let base = l.as_mut_ptr();
-            // SAFETY: the rows from `next` and from `end` are inside the matrix, and so are the
-            // columns. The columns `start..end` are read and the columns from `end` are written, so
-            // these do not overlap.
+            // SAFETY: all accessed rows and columns are inside the matrix. The columns `start..end` are only read,
+            // and only columns from `end` on are written, so reads and writes do not overlap.
             unsafe {
                 let (a, b) = (base.add(next * n + start), base.add(end * n + start));
                 subtract_product(&extents, a, b, base.add(next * n + end));
@@ -118,7 +117,8 @@ fn factor<T: MatmulElement>(l: &mut [T], n: usize) {
     }
 }
 
-/// Computes the columns `block` of the factor. The contributions of earlier columns must have been subtracted before.
+/// Computes the columns `block` of the factor. The contributions of earlier columns must already have been
+/// subtracted.
 fn factor_columns<T: Number>(l: &mut [T], n: usize, block: std::ops::Range<usize>) {
     for i in block.start..n {
         for j in block.start..block.end.min(i + 1) {
@@ -155,8 +155,8 @@ unsafe fn solutions<T: MatmulElement>(pool: &Pool, buffers: &[*mut u8], ints: &[
     });
 }
 
-/// Solves a triangular system in place, one block row at a time. The order is from top to bottom,
-/// or from bottom to top if the matrix is transposed.
+/// Solves a triangular system in place, one block row at a time. Goes from top to bottom, or from bottom to top if
+/// the matrix is transposed.
 fn solve<T: MatmulElement>(l: &[T], x: &mut [T], n: usize, transposed: bool) {
     let columns = x.len().checked_div(n).unwrap_or(0);
     let blocks = n.div_ceil(BLOCK);
@@ -206,8 +206,8 @@ struct TriangularSystem {
     transposed: bool,
 }
 
-/// Solves for the rows of one diagonal block. The contributions of the known rows must have been
-/// subtracted before.
+/// Solves for the rows of one diagonal block. The contributions of the known rows must already have been
+/// subtracted.
 fn solve_block<T: Number>(l: &[T], x: &mut [T], system: &TriangularSystem, block: std::ops::Range<usize>) {
     let TriangularSystem {
         n,

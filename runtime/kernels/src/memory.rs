@@ -1,4 +1,4 @@
-//! Aligned memory at a fixed address. It is zero at first.
+//! Aligned memory at a fixed address, initially all zeros.
 
 use crate::arena::ALIGN;
 use bnnc_base::diagnostics::NO_MEMORY;
@@ -12,13 +12,13 @@ pub struct Memory {
     layout: Layout,
 }
 
-// SAFETY: the memory is owned. The users of its addresses decide which thread accesses it.
+// SAFETY: the memory is owned. The code that uses its addresses decides which thread accesses it.
 unsafe impl Send for Memory {}
 // SAFETY: the memory is owned. This type itself only returns addresses.
 unsafe impl Sync for Memory {}
 
 impl Memory {
-    /// Allocates `bytes` bytes, or [`ALIGN`] bytes if this is more.
+    /// Allocates `bytes` bytes, but at least [`ALIGN`] bytes.
     ///
     /// # Errors
     /// Fails if the system does not have enough memory.

@@ -5,10 +5,10 @@
 //! last transfer. Inside `unsent`, only the host's bytes are current. The device's bytes outside
 //! `unsent` are always current. If the buffer is not stale, the host's bytes outside `unsent` are
 //! current. A run makes a buffer stale, because it may write every buffer except inputs and
-//! constants. A change of sizes also makes a buffer stale, because it exposes bytes that were never
-//! read back. Inputs and constants are never stale, because only the host writes them. The
-//! exceptions are inputs or constants into which the device itself has copied rows or the bytes of
-//! another machine.
+//! constants. A change of sizes also makes a buffer stale, because the buffer then includes bytes
+//! that were never copied to the host. Inputs and constants are usually never stale, because only
+//! the host writes them. They become stale only if the device itself copies rows, or the bytes of
+//! another machine, into them.
 
 use crate::arena::ALIGN;
 use bnnc_abi::accelerator::{CachedRows, CopiedRanges, DeviceSession};
@@ -23,7 +23,7 @@ pub struct Mirror {
     session: Box<dyn DeviceSession>,
     /// The state of each buffer.
     states: Vec<State>,
-    /// The buffers that the host writes or reads, ordered by their offsets in the arena.
+    /// The buffers that the host reads or writes, in the order of their offsets in the arena.
     visible: Vec<BufferId>,
     /// A counter of the events that may make buffers stale.
     now: u64,
@@ -86,7 +86,7 @@ impl Mirror {
         !state.computed || state.seen == self.now
     }
 
-    /// Prepares the host's write to the bytes of `span`.
+    /// Prepares the mirror for a write by the host to the bytes of `span`.
     ///
     /// # Errors
     /// Fails if the device reports an error.
@@ -137,7 +137,7 @@ impl Mirror {
         Ok(())
     }
 
-    /// Sends those bytes of a buffer that the host wrote after the last transfer.
+    /// Sends to the device the bytes of a buffer that the host wrote after the last transfer.
     unsafe fn send(&mut self, id: BufferId, start: *mut u8) -> Result<(), Fault> {
         let range = self.states[id.index()].unsent.clone();
         if !range.is_empty() {
@@ -189,8 +189,8 @@ impl Mirror {
     }
 
     /// Collects in `sent` the ranges of bytes that only the host has, and joins adjacent ranges. A
-    /// joined range also includes the gap after the earlier range. A gap after an input is safe to
-    /// send. Only the host writes inputs, so the host's bytes of the gap are current.
+    /// joined range also includes the gap between the two ranges. The gap after an input is safe to
+    /// send, because only the host writes inputs, so the host's bytes in the gap are current.
     fn gather_unsent(&mut self) {
         self.sent.clear();
         let mut joins = false;
@@ -207,7 +207,8 @@ impl Mirror {
         }
     }
 
-    /// Records a change of sizes. With other sizes, the buffers include other bytes of the arena.
+    /// Records that the sizes have changed, so the buffers now include different bytes of the
+    /// arena.
     pub fn resize(&mut self) {
         self.now += 1;
     }
@@ -237,8 +238,8 @@ impl Mirror {
         Ok(gathered)
     }
 
-    /// Copies a buffer of another machine on the device. If the device does not support this,
-    /// returns false without copying.
+    /// Copies a buffer from another machine, directly on the device. If the device does not support
+    /// this, returns false without copying.
     ///
     /// # Errors
     /// Fails if the device reports an error.
@@ -270,15 +271,15 @@ impl Mirror {
     }
 }
 
-/// Returns whether the gap between a range and a later range consists only of padding and of bytes
-/// beyond the current sizes.
+/// Returns whether the gap between two ranges contains only padding and bytes beyond the current
+/// sizes.
 fn is_near(range: &Range<usize>, later: &Range<usize>) -> bool {
     later.start < range.end + ALIGN
 }
 
 /// Sorts the ranges to be read, and joins neighbouring ranges. Call this only if no bytes are
-/// unsent. A joined range includes the bytes between two ranges. Reading these bytes from the
-/// device would overwrite what the host wrote there.
+/// unsent: a joined range includes the bytes between two ranges, and reading these from the device
+/// would overwrite unsent bytes of the host.
 fn join(ranges: &mut Vec<Range<usize>>) {
     ranges.sort_unstable_by_key(|range| range.start);
     ranges.dedup_by(|later, range| {

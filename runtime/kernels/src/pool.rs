@@ -4,8 +4,9 @@
 //! Note [The gate]. The word `gate` controls which workers take part in a section. The high half of
 //! `gate` is the generation of the section, and the low half counts the workers inside the section.
 //! To open a section, the caller publishes its job, and then writes a new generation to `gate`. A
-//! worker may enter if the gate is open and its generation is new to the worker. The worker enters
-//! by adding one to the gate. The caller works on pieces too. When all pieces have been started,
+//! worker may enter if the gate is open and the worker has not yet served this generation. It
+//! enters by adding one to the gate. The caller also runs pieces. When all pieces have been
+//! started,
 //! the caller closes the gate and waits for the workers inside. A worker that wakes too late finds
 //! the gate closed, and the caller does not wait for it. Opening a section does not allocate
 //! memory. As long as the workers still spin, it does not make a system call either.
@@ -28,7 +29,7 @@ const OPEN: u64 = 1 << 31;
 /// The bits of the gate that count the workers inside.
 const INSIDE: u64 = OPEN - 1;
 
-/// A fixed number of threads. One of them is the caller of a section.
+/// A fixed number of threads, one of which is the caller of a section.
 pub struct Pool {
     shared: Arc<Shared>,
     threads: Vec<JoinHandle<()>>,
@@ -57,8 +58,8 @@ struct Shared {
 unsafe impl Sync for Shared {}
 
 thread_local! {
-    /// The address of the pool whose section runs on this thread, and the worker index of this
-    /// thread in that pool.
+    /// If a section runs on this thread, the address of its pool and the worker index of the thread
+    /// in this pool.
     static SECTION: Cell<(usize, usize)> = const { Cell::new((0, 0)) };
 }
 
@@ -68,8 +69,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Pool {
-    /// Creates a pool of `threads` threads, but at least one. The caller of a section counts as one
-    /// of them.
+    /// Creates a pool of `threads` threads, or one thread if `threads` is zero. The caller of a
+    /// section counts as one of them.
     pub fn new(threads: usize) -> Pool {
         let shared = Arc::new(Shared {
             gate: AtomicU64::new(0),
@@ -107,7 +108,7 @@ impl Pool {
 
     /// Runs `task(worker, piece)` for every piece below `count`. Pieces run in any order on any
     /// thread. Two pieces that run at the same time have different worker indices. If the calling
-    /// thread is already inside a section of the same pool, it runs all pieces.
+    /// thread is already inside a section of the same pool, it runs all pieces itself.
     ///
     /// # Panics
     /// Panics if a piece panics. Pieces that have not been started may then be skipped.
@@ -169,7 +170,7 @@ impl Drop for Pool {
     }
 }
 
-/// Marks the current thread as inside a section until this value is dropped.
+/// While this value exists, the current thread is marked as being inside a section.
 struct Section {
     outer: (usize, usize),
 }
@@ -189,8 +190,7 @@ impl Drop for Section {
 }
 
 impl Shared {
-    /// Runs one piece of the job after the other, until this worker or another worker has started
-    /// the last piece.
+    /// Runs pieces of the job until all pieces have been started, by this worker or by others.
     fn work(&self, worker: usize, job: TileJob) {
         let pieces = || {
             loop {
@@ -256,9 +256,9 @@ impl Shared {
         }
     }
 
-    /// Sleeps if a section has not opened. A wake-up cannot be lost. The worker counts itself in
-    /// `sleepers` before it looks at the gate, and the caller reads `sleepers` after it has opened
-    /// a section.
+    /// Sleeps if a section has not opened. A wake-up cannot be lost, because the worker adds itself
+    /// to `sleepers` before it reads the gate, and the caller reads `sleepers` only after it has
+    /// opened a section.
     fn sleep(&self, served: u64) {
         self.sleepers.fetch_add(1, Ordering::SeqCst);
         let gate = self.gate.load(Ordering::SeqCst);

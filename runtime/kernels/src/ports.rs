@@ -1,5 +1,5 @@
-//! Methods of the host for reading and writing the ports of a machine. The name in the plan
-//! identifies a port.
+//! Methods of the host for reading and writing the ports of a machine. A port is identified by its
+//! name in the plan.
 
 use crate::executor::Machine;
 pub use crate::remote::StampedRows;
@@ -27,7 +27,7 @@ impl Stored for i32 {
     const ELEMENT: StoredElement = StoredElement::Int;
 }
 
-/// A port of one machine. A program looks it up by name once, and then uses it in every run.
+/// A port of one machine. A program looks up a port by name once, and then uses it in every run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Port(pub(crate) BufferId);
 
@@ -96,7 +96,7 @@ impl Machine {
     /// Writes all elements of a port. The values are converted to the stored form of the port.
     ///
     /// # Errors
-    /// Fails if the machine does not have the port, or if the port has a different number of
+    /// Fails if the machine does not have the port, or if the port does not have `values.len()`
     /// elements.
     pub fn write_real(&mut self, name: &str, values: &[f64]) -> Result<(), Fault> {
         let id = self.port(name)?;
@@ -158,8 +158,8 @@ impl Machine {
         Ok(unsafe { std::slice::from_raw_parts_mut(self.addresses[id.index()].cast(), self.count_of(id)) })
     }
 
-    /// Copies the port with this name from another machine. The values are converted if the other
-    /// machine has a different precision.
+    /// Copies the port with this name from another machine. If the two machines have different
+    /// precisions, the values are converted.
     ///
     /// # Errors
     /// Fails if one of the machines does not have the port, or if the numbers of elements differ.
@@ -238,8 +238,8 @@ impl Machine {
         self.store(id, 0, values.iter().copied())
     }
 
-    /// Stores values from element `first` on. The caller must check that the buffer has these
-    /// elements.
+    /// Stores `values` in a buffer, beginning at element `first`. The caller must check that the
+    /// buffer has these elements.
     fn store(
         &mut self,
         id: BufferId,
@@ -252,8 +252,8 @@ impl Machine {
         self.announce(id, first, values.len())?;
         let (address, element) = (self.addresses[id.index()], self.element(id));
         for (at, value) in (first..self.count_of(id)).zip(values) {
-            // SAFETY: `at` is below the number of elements of the buffer, which have this form.
-            // `self` is mutably borrowed.
+            // SAFETY: `at` is below the number of elements of the buffer, and the elements have
+            // this form. `self` is mutably borrowed.
             unsafe {
                 match element {
                     StoredElement::F32 => address.cast::<f32>().add(at).write(value as f32),
@@ -269,8 +269,8 @@ impl Machine {
         self.fetch(id)?;
         let (address, element) = (self.addresses[id.index()], self.element(id));
         for (at, value) in (first..self.count_of(id)).zip(values) {
-            // SAFETY: `at` is below the number of elements of the buffer, which have this form. The
-            // buffer is not written while `self` is borrowed.
+            // SAFETY: `at` is below the number of elements of the buffer, and the elements have
+            // this form. The buffer is not written while `self` is borrowed.
             *value = unsafe {
                 match element {
                     StoredElement::F32 => f64::from(address.cast::<f32>().add(at).read()),

@@ -1,4 +1,4 @@
-//! Reducing outputs of kernels: their initial values, and the combination of partial results.
+//! Initialises the reducing outputs of kernels, and combines partial results.
 
 use crate::resolved::{ReadyReduce, StoredElement};
 use bnnc_abi::plan::Combine;
@@ -22,8 +22,8 @@ pub unsafe fn fill(address: *mut u8, reduce: &ReadyReduce) {
     }
 }
 
-/// Combines the elements of `from` in this range with the elements of `into`, and writes the
-/// results to `into`.
+/// Combines the elements of `into` in this range with those of `from`, and writes the results to
+/// `into`.
 ///
 /// # Safety
 /// `into` and `from` must be addresses of `reduce.count` elements each. The two ranges must not

@@ -1,5 +1,5 @@
-//! Methods of a machine whose steps run on a device. These methods read and write ports through the
-//! mirror of the device's arena.
+//! Methods for machines whose steps run on a device. They read and write ports through the mirror
+//! of the device's arena.
 
 use crate::arena::element_bytes;
 use crate::executor::Machine;
@@ -13,7 +13,7 @@ use bnnc_base::fault::Fault;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// A write of at most this number of elements is first compared with the current elements. If all
-/// are equal, nothing is sent to the device.
+/// elements are equal, nothing is sent to the device.
 const COMPARED: usize = 8;
 
 /// Rows on the host. [`Machine::gather`] fills a port with some of these rows.
@@ -51,7 +51,7 @@ impl Machine {
         unsafe { lock(mirror).read(id, &span) }
     }
 
-    /// Prepares the host's write to elements of a port.
+    /// Prepares the mirror for a write by the host to elements of a port.
     pub(crate) fn announce(&mut self, id: BufferId, first: usize, count: usize) -> Result<(), Fault> {
         if self.mirror.is_none() {
             return Ok(());
@@ -92,8 +92,8 @@ impl Machine {
         })
     }
 
-    /// Copies a port of another machine on the device. Returns false if the machines use different
-    /// devices, or if they store the port in different forms.
+    /// Copies a port from another machine, directly on the device. Returns false if the machines
+    /// use different devices, or if they store the port in different forms.
     pub(crate) fn copy_there(
         &mut self,
         to: BufferId,
@@ -116,8 +116,8 @@ impl Machine {
     }
 
     /// Copies the chosen rows into a port on the device. If the device does not support this, or if
-    /// the steps run on the host, returns false without copying. For each port, all rows with the
-    /// same stamp are sent to the device only once.
+    /// the steps run on the host, returns false without copying. All rows are sent to the device
+    /// only once per port, as long as the stamp stays the same.
     ///
     /// # Errors
     /// Fails if the machine does not have the port, if the port has another stored form or number

@@ -1,5 +1,5 @@
-//! Resolved steps. They hold addresses and numbers instead of the buffers and symbolic sizes of a
-//! plan.
+//! Resolved steps, which hold addresses and numbers in place of a plan's buffers and symbolic
+//! sizes.
 
 use crate::arena::{buffer_bytes, copy_bytes, element_count};
 use crate::chunks;
@@ -16,7 +16,7 @@ pub struct ResolvingContext<'a> {
     pub plan: &'a Plan,
     /// The address of each buffer.
     pub addresses: &'a [*mut u8],
-    /// The number of bytes of the workspace for the copies of partial reductions.
+    /// The size in bytes of the workspace that holds the copies of partial reductions.
     pub workspace: usize,
     /// True if library calls use the naive reference implementations.
     pub reference: bool,
@@ -66,8 +66,8 @@ pub struct ReadyReduce {
     pub element: StoredElement,
     /// The reduction that combines elements, such as a sum.
     pub combine: Combine,
-    /// The offset of the output's copy within the copies of a chunk, or `None` if all chunks write
-    /// to the output itself.
+    /// The offset of this output's copy among the copies of one chunk, or `None` if all chunks
+    /// write directly to the output.
     pub copy: Option<usize>,
     /// The number of elements.
     pub count: usize,
@@ -110,8 +110,8 @@ pub struct ReadyCall {
 }
 
 impl ResolvingContext<'_> {
-    /// Resolves the steps. Numbers that depend on sizes are left out; [`ResolvingContext::update`]
-    /// fills them in.
+    /// Resolves the steps. Leaves out the numbers that depend on sizes;
+    /// [`ResolvingContext::update`] fills them in.
     pub fn prepare(&self, steps: &[PlanStep]) -> Vec<Resolved> {
         let address = |id: &bnnc_abi::plan::BufferId| self.addresses[id.index()];
         let one = |step: &PlanStep| match step {

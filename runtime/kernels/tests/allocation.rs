@@ -21,8 +21,8 @@ struct Counting;
 static ALLOCATIONS: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
-    /// True if the allocations of this thread are counted. The threads of the pool are counted. The
-    /// thread that waits for the test is not counted, because it may allocate at any time.
+    /// True if the allocations of this thread are counted. This is the case for the threads of the
+    /// pool, but not for the thread that waits for the test, because it may allocate at any time.
     static COUNTS: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -75,8 +75,8 @@ fn the_steady_state_allocates_nothing() {
         Sizes::default().with(Symbol::Batch, 700),
     );
     let pool = Arc::new(Pool::new(2));
-    // A thread allocates memory when it starts. The barrier makes sure that both threads run a task
-    // before allocations are counted.
+    // A thread allocates memory when it starts, so the barrier makes both threads run a task before
+    // allocations are counted.
     let both = Barrier::new(pool.threads());
     pool.run(pool.threads(), &|_, _| {
         both.wait();

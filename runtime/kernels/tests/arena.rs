@@ -119,8 +119,8 @@ impl Simulation<'_> {
                         continue;
                     };
                     if launch.reduces.is_empty() {
-                        // A launch may write only a part of an output that is not a reduction. The
-                        // rest must still have its earlier content.
+                        // If an output is not a reduction, a launch may write only a part of it.
+                        // The rest must keep its earlier content.
                         self.read(*out);
                     } else {
                         self.write(*out);

@@ -32,8 +32,8 @@ fn run_unary(level: Level, scalar: Scalar, precision: Precision, x: &[f64]) -> V
     }
 }
 
-/// Returns the points where a function is compared. The points are dense near zero, and include
-/// numbers of ordinary size and the ends of the domain.
+/// Returns the points at which a function is compared with its reference. The points are dense near
+/// zero, and include numbers of ordinary size and the ends of the domain.
 fn grid(scalar: Scalar, precision: Precision) -> Vec<f64> {
     let mut points = Vec::new();
     let largest = if precision == Precision::F32 { 87.0 } else { 705.0 };
@@ -143,7 +143,8 @@ fn edges_agree_with_the_reference() {
     }
 }
 
-/// The result for an element does not depend on its position or on the other elements.
+/// The result for an element depends only on this element, not on its position or on other
+/// elements.
 #[test]
 fn values_do_not_depend_on_position() {
     let x: Vec<f64> = (0..300)
@@ -317,8 +318,8 @@ fn known_words_give_known_values() {
     }
 }
 
-/// Gamma variates are the variates of the reference, rounded to the precision. A variate that is
-/// too small for the precision becomes the smallest number of this precision.
+/// Gamma variates equal those of the reference, rounded to the precision. A variate that is too
+/// small for the precision becomes the smallest number of this precision.
 #[test]
 fn gamma_variates_agree_with_the_reference() {
     let key = 0x1234_5678_9abc_def0;

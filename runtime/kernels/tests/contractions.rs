@@ -41,7 +41,7 @@ impl Random {
 
 /// Returns the elements of the result as `f64`.
 fn run(level: Level, pool: &Pool, precision: Precision, (buffers, ints): (&[Vec<f64>], &[i64])) -> Vec<f64> {
-    // SAFETY: the buffers hold all elements that the integers address.
+    // SAFETY: the buffers contain every element that the integers refer to.
     let call = |addresses: &[*mut u8]| unsafe { contraction_at(level, pool, precision, addresses, ints) };
     let mut doubles = buffers.to_vec();
     let single = |buffer: &Vec<f64>| buffer.iter().map(|x| *x as f32).collect();
@@ -211,7 +211,7 @@ fn products_over_random_axes_are_exact() {
         for operand in 0..3 {
             let absent = [1, 0, 2][operand];
             let mut own: Vec<usize> = (0..axes.len()).filter(|at| sides[*at] != absent).collect();
-            // In a random order of the axes, each axis is adjacent to the axes before it, sometimes after a gap.
+            // The axes follow each other in memory in a random order, sometimes with a gap.
             for at in (1..own.len()).rev() {
                 let other = random.below(at + 1);
                 own.swap(at, other);

@@ -45,7 +45,7 @@ fn native(
                 .iter_mut()
                 .map(|buffer| buffer.as_mut_ptr().cast())
                 .collect();
-            // SAFETY: the buffers hold all elements that the integers address.
+            // SAFETY: the buffers contain every element that the integers refer to.
             unsafe { function(pool, precision, &addresses, ints) };
             copies.pop().unwrap()
         }
@@ -58,7 +58,7 @@ fn native(
                 .iter_mut()
                 .map(|buffer| buffer.as_mut_ptr().cast())
                 .collect();
-            // SAFETY: the buffers hold all elements that the integers address.
+            // SAFETY: the buffers contain every element that the integers refer to.
             unsafe { function(pool, precision, &addresses, ints) };
             copies.pop().unwrap().into_iter().map(f64::from).collect()
         }

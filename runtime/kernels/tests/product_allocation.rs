@@ -13,8 +13,8 @@ struct Counting;
 static ALLOCATIONS: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
-    /// True if the allocations of this thread are counted. The threads of the pool are counted. The
-    /// thread that waits for the test is not counted, because it may allocate at any time.
+    /// True if the allocations of this thread are counted. This is the case for the threads of the
+    /// pool, but not for the thread that waits for the test, because it may allocate at any time.
     static COUNTS: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -57,7 +57,7 @@ fn products_allocate_nothing_after_the_first() {
         // SAFETY: the call uses one element of each buffer.
         unsafe { matmul(&pool, Precision::F64, &own, &[1, 1, 1, 1, 1, 1, 1, 1, 1]) };
     });
-    // The operands are the windows of 3 x 3 pixels of 20 images of 24 x 24 pixels, and 30 kernels.
+    // The operands are 30 kernels, and the windows of 3 x 3 pixels in 20 images of 24 x 24 pixels.
     let axes = [
         [30, 9, 0, 484],
         [20, 0, 576, 14520],
@@ -84,11 +84,11 @@ fn products_allocate_nothing_after_the_first() {
                 ([k, 1], [1, k], [1, m]),
             ] {
                 let ints = [m, n, k, a[0], a[1], b[0], b[1], c[0], c[1]];
-                // SAFETY: the buffers hold all elements that the integers address.
+                // SAFETY: the buffers contain every element that the integers refer to.
                 unsafe { matmul(&pool, precision, &addresses, &ints) };
             }
         }
-        // SAFETY: the buffers hold all elements that the integers address.
+        // SAFETY: the buffers contain every element that the integers refer to.
         unsafe { contraction(&pool, precision, &addresses, &windows) };
     }
     assert_eq!(ALLOCATIONS.load(Ordering::SeqCst), before);

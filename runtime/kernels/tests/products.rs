@@ -74,7 +74,7 @@ fn run<T: Number>(level: Level, pool: &Pool, buffers: &[Vec<f64>], ints: &[i64])
         .map(|buffer| buffer.iter().map(|value| T::of(*value)).collect())
         .collect();
     let addresses: Vec<*mut u8> = copies.iter_mut().map(|copy| copy.as_mut_ptr().cast()).collect();
-    // SAFETY: the buffers hold all elements that the integers address.
+    // SAFETY: the buffers contain every element that the integers refer to.
     unsafe { matmul_at(level, pool, T::PRECISION, &addresses, ints) };
     copies.pop().unwrap()
 }
@@ -99,7 +99,7 @@ fn check(pool: &Pool, buffers: &[Vec<f64>], ints: &[i64]) {
 enum Layout {
     Rows,
     Columns,
-    /// Elements are not adjacent along any axis, and rows are followed by gaps.
+    /// Elements are not adjacent along either axis, and there is a gap after each row.
     Gaps,
     /// The stride between rows makes the rows compete for the same sets of a cache.
     Pages,
@@ -200,8 +200,8 @@ fn batches_with_shared_operands_are_exact() {
             let size = random.below(4);
             let mut axis = vec![size as i64];
             for (at, buffer) in buffers.iter_mut().enumerate() {
-                // The matrices of a batch follow one another, sometimes with a gap. Sometimes, all
-                // items share an operand.
+                // The matrices of a batch follow one another, sometimes with a gap, or all items
+                // share one matrix.
                 let shared = at < 2 && random.below(3) == 0;
                 let stride = if shared { 0 } else { buffer.len() + random.below(2) };
                 let reach = buffer.len() + size.saturating_sub(1) * stride;
@@ -214,7 +214,7 @@ fn batches_with_shared_operands_are_exact() {
     }
 }
 
-/// Returns random elements whose sums are rounded.
+/// Returns random elements whose sums need rounding.
 fn rounded(random: &mut Random, count: usize) -> Vec<f64> {
     (0..count)
         .map(|_| (random.next() >> 11) as f64 / (1u64 << 53) as f64 - 0.5)

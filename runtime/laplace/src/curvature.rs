@@ -1,8 +1,9 @@
-//! The curvature of the log likelihood with respect to the weights, in one of several forms. The curvature is summed over blocks of rows.
+//! The curvature of the log likelihood with respect to the weights, in one of several forms, summed over blocks of rows.
 //!
-//! For each row of the data, the Jacobian of the outputs is multiplied by a root of the curvature of the row's likelihood. The matrix `G` stacks
-//! these products. For each row of the data, `G` has as many rows as the root. The curvature is `G'G`. If `T` is the temperature and `P0` is the
-//! precision of the prior, the posterior has the precision `P = G'G / T + P0`.
+//! For each row of the data, the curvature of the row's log likelihood has a root, by which the Jacobian of the outputs is multiplied. The
+//! matrix `G` stacks
+//! these products, so each row of the data contributes as many rows to `G` as its root has. The curvature is `G'G`. If `T` is the temperature
+//! and `P0` is the precision of the prior, the posterior has the precision `P = G'G / T + P0`.
 
 mod gram;
 mod kronecker;
@@ -23,17 +24,16 @@ pub(crate) use prior::PriorRoot;
 use std::fmt;
 use std::sync::Arc;
 
-/// The curvature of a log likelihood in one of several forms. The curvature is minus the second derivative of the log likelihood, or an
-/// approximation of this matrix.
+/// The curvature of a log likelihood in one of several forms. The curvature is the negative second derivative of the log likelihood, or an
+/// approximation of it.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Curvature {
-    /// The full symmetric matrix `[D, D]`. The matrix is the sum of a [`Gram`], or it is computed from products with unit vectors. In the
-    /// second case, [`Matrix::symmetrise`] then makes it symmetric.
+    /// The full symmetric matrix `[D, D]`. The matrix is the sum of a [`Gram`], or it is computed from products with unit vectors and then made
+    /// symmetric by [`Matrix::symmetrise`].
     Full(Matrix),
     /// Only the diagonal of the curvature, `[D]`: see [`add_squares`].
     Diagonal(Vec<f64>),
-    /// A matrix that consists of blocks on the diagonal. Each block is a Kronecker product. The curvature is zero for weights outside of all
-    /// blocks.
+    /// A block-diagonal matrix whose blocks are Kronecker products. The curvature is zero for weights that are not in any block.
     Kronecker {
         /// The diagonal blocks. They do not overlap.
         blocks: Vec<KroneckerBlock>,
@@ -46,10 +46,10 @@ pub enum Curvature {
     Functional(Arc<Matrix>),
 }
 
-/// The error for a precision matrix that is not positive definite. The posterior then does not exist.
+/// The error for a precision matrix that is not positive definite, so that the posterior does not exist.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct NotPositive {
-    /// The index of the weight whose precision is not positive. `None` if the error does not belong to a single weight.
+    /// The index of the weight whose precision is not positive. `None` if no single weight causes the error.
     pub element: Option<usize>,
     /// The pivot, precision or eigenvalue that is not positive, or NaN.
     pub value: f64,

@@ -1,4 +1,4 @@
-//! Predictions from a Gaussian distribution of the outputs: closed forms, the probit approximation, the Laplace bridge, and draws.
+//! Computes predictions from a Gaussian distribution of the outputs: by closed forms, the probit approximation, the Laplace bridge, and draws.
 //!
 //! The outputs `f` `[K]` of a row have a `mean` and a row-major `covariance` `[K, K]`. Class probabilities are represented and normalised as
 //! logarithms, so that they do not underflow.
@@ -8,7 +8,7 @@ use bnnc_base::dtype::Precision;
 use bnnc_math::special::{erfc, softplus};
 use std::f64::consts::{FRAC_1_SQRT_2, PI, TAU};
 
-/// The standard deviation of a prediction, in total and for each source of uncertainty.
+/// The standard deviations of a prediction: one for each source of uncertainty, and the total.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Deviation {
     /// The standard deviation that comes from the uncertainty of the weights.
@@ -21,7 +21,7 @@ pub struct Deviation {
 
 /// Returns the standard deviations of an output. `variance` is its variance due to the weights, and `noise` is its variance due to the likelihood.
 pub fn deviation(variance: f64, noise: f64) -> Deviation {
-    // Some forms compute a variance as a difference. If this difference is near zero, rounding errors may make it negative.
+    // Some forms compute a variance as a difference, which rounding errors may make negative if it is near zero.
     let variance = positive(variance);
     Deviation {
         epistemic: variance.sqrt(),
@@ -30,8 +30,8 @@ pub fn deviation(variance: f64, noise: f64) -> Deviation {
     }
 }
 
-/// Replaces a negative variance by zero. Rounding errors can make a variance negative. NaN stays NaN, because a variance of zero would look like
-/// certainty. The function `f64::max` would replace NaN by zero.
+/// Replaces a negative variance, which can result from rounding errors, by zero. NaN stays NaN, because a variance of zero would look like certainty.
+/// (`f64::max` would replace NaN by zero.)
 fn positive(variance: f64) -> f64 {
     if variance < 0.0 { 0.0 } else { variance }
 }
@@ -89,8 +89,7 @@ pub fn standard_cumulative(x: f64) -> f64 {
     0.5 * erfc(-x * FRAC_1_SQRT_2)
 }
 
-/// Returns the quantile of the standard Normal distribution. The quantile is infinite if the probability is 0 or 1, and NaN if the probability is
-/// outside this range.
+/// Returns the quantile of the standard Normal distribution. It is infinite for the probabilities 0 and 1, and NaN outside this range.
 pub fn standard_quantile(probability: f64) -> f64 {
     // The initial value is formula 26.2.23 of Abramowitz and Stegun. Its absolute error is below 4.5e-4. Newton's method needs three more
     // steps.
@@ -104,8 +103,8 @@ pub fn standard_quantile(probability: f64) -> f64 {
     })
 }
 
-/// Returns the quantile of a mixture of Normal distributions with equal weights. For example, the mixture consists of the predictions by the
-/// members of an ensemble. Returns NaN if a mean or a deviation is NaN.
+/// Returns the quantile of a mixture of Normal distributions with equal weights. An example is the mixture of the predictions of an ensemble's
+/// members. Returns NaN if a mean or a deviation is NaN.
 pub fn mixture_quantile(probability: f64, means: &[f64], deviations: &[f64]) -> f64 {
     let standard = standard_quantile(probability);
     if !standard.is_finite() {
@@ -140,8 +139,8 @@ pub fn mixture_quantile(probability: f64, means: &[f64], deviations: &[f64]) -> 
     })
 }
 
-/// Returns the argument that gives an increasing function the value `probability`. The argument is found by Newton steps inside a bracket that
-/// shrinks. `function` returns the value and the derivative.
+/// Returns the argument at which an increasing function has the value `probability`, found by Newton steps inside a shrinking bracket. `function`
+/// returns the value and the derivative.
 fn invert(probability: f64, [mut low, mut high]: [f64; 2], function: impl Fn(f64) -> (f64, f64)) -> f64 {
     if !(probability > 0.0 && probability < 1.0) {
         return match probability {
@@ -151,13 +150,12 @@ fn invert(probability: f64, [mut low, mut high]: [f64; 2], function: impl Fn(f64
         };
     }
     let near = 1e-14 * (high - low);
-    // This is a bound on the rounding error of the value. A difference below this bound is meaningless, even if it leads to a step that is longer
-    // than `near`.
+    // A bound on the rounding error of the value. A smaller difference is meaningless, even if it leads to a step that is longer than `near`.
     let noise = 8.0 * f64::EPSILON * probability;
     let mut x = 0.5 * (low + high);
     for _ in 0..200 {
         let (value, slope) = function(x);
-        // If the slope is zero, the function is constant up to the next atom of the mixture. In this case, the search continues.
+        // If the slope is zero, the function is constant up to the next point mass of the mixture, so the search continues.
         if slope > 0.0 && (value - probability).abs() <= noise {
             return x;
         }
@@ -180,13 +178,13 @@ fn invert(probability: f64, [mut low, mut high]: [f64; 2], function: impl Fn(f64
     x
 }
 
-/// Returns the factor of a logit in the probit approximation, `(1 + pi / 8 variance)^-1/2`, for this variance of the logit (MacKay 1992, "The
+/// Returns the factor by which the probit approximation multiplies a logit with this variance, `(1 + pi / 8 variance)^-1/2` (MacKay 1992, "The
 /// evidence framework applied to classification networks").
 fn moderation(variance: f64) -> f64 {
     1.0 / (1.0 + PI / 8.0 * positive(variance)).sqrt()
 }
 
-/// Returns the log probabilities of false and true if the logit is Normal, computed with the probit approximation.
+/// Returns the log probabilities of false and true for a Normal logit, by the probit approximation.
 pub fn probit_truth(mean: f64, variance: f64) -> [f64; 2] {
     let logit = mean * moderation(variance);
     [-softplus(logit), -softplus(-logit)]
@@ -203,13 +201,13 @@ pub fn probit(mean: &[f64], covariance: &[f64], log_probabilities: &mut [f64]) {
 }
 
 /// Writes the log probabilities of the classes by the Laplace bridge. The distribution of the logits is conditioned on a sum of zero. The bridge then
-/// maps it to a Dirichlet distribution (Hobbhahn et al. 2022, "Fast predictive uncertainty for classification with Bayesian deep networks"). The mean
-/// of this distribution is the vector of probabilities.
+/// maps it to a Dirichlet distribution (Hobbhahn et al. 2022, "Fast predictive uncertainty for classification with Bayesian deep networks"). The
+/// probabilities are the mean of this Dirichlet distribution.
 ///
-/// Each parameter of the Dirichlet distribution is divided by the variance of its own logit. One logit may have a much smaller variance than the
-/// others, for example if the covariance has a low rank. This logit alone then determines the result. The result is then far from the mean of the
-/// softmax. If a logit has zero variance, its parameter would be infinite. The Dirichlet distribution then does not exist. After the conditioning on
-/// a sum of zero, a variance can be zero, for example if the covariance has rank one. In this case, the result is the softmax of the mean.
+/// Each parameter of the Dirichlet distribution is divided by the variance of its own logit. If one logit has a much smaller variance than the
+/// others, for example because the covariance has a low rank, this logit alone determines the result, which is then far from the mean of the softmax.
+/// If the variance of a logit is zero, the Dirichlet distribution does not exist, because its parameter would be infinite. This can happen after
+/// conditioning on a sum of zero, for example if the covariance has rank one. The result is then the softmax of the mean.
 pub fn bridge(mean: &[f64], covariance: &[f64], log_probabilities: &mut [f64]) {
     through_bridge(mean, covariance, log_probabilities, |_| 1.0);
 }
@@ -223,21 +221,22 @@ pub fn bridge_normalised(mean: &[f64], covariance: &[f64], log_probabilities: &m
     });
 }
 
-/// The variance of a logit counts as zero if it is at most this fraction of the sum of all variances. The result is then the softmax of the mean.
+/// The variance of a logit is treated as zero if it is at most this fraction of the sum of all variances. The result is then the softmax of the mean.
 const CERTAIN: f64 = 1e-12;
 
-/// Applies the Laplace bridge to logits after scaling. `scale` gets the mean variance of the logits, and returns the divisor of the covariance.
+/// Applies the Laplace bridge to logits after scaling. `scale` receives the mean variance of the logits, and returns the number by which the
+/// covariance is divided.
 fn through_bridge(mean: &[f64], covariance: &[f64], log_alpha: &mut [f64], scale: impl Fn(f64) -> f64) {
     let k = mean.len();
     let row_sum = |i: usize| covariance[i * k..(i + 1) * k].iter().sum::<f64>();
     let total: f64 = (0..k).map(row_sum).sum();
     let trace: f64 = (0..k).map(|i| covariance[i * k + i]).sum();
-    // If all elements of the covariance sum to zero, the sum of the logits is already constant.
+    // If the elements of the covariance add up to zero, the sum of the logits is already constant.
     let inverse = if total > 1e-14 * trace { 1.0 / total } else { 0.0 };
     let shift = mean.iter().sum::<f64>() * inverse;
     let variance = |i: usize| covariance[i * k + i] - row_sum(i).powi(2) * inverse;
     let divisor = scale((0..k).map(variance).sum::<f64>() / k as f64);
-    // If the smallest variance is below the threshold, it is only a rounding error.
+    // A variance below the threshold is only a rounding error.
     let least = (0..k).map(variance).fold(f64::INFINITY, f64::min);
     if least <= CERTAIN * trace {
         log_alpha.copy_from_slice(mean);
@@ -295,8 +294,7 @@ pub struct OutputDraws {
 }
 
 impl OutputDraws {
-    /// Allocates buffers for draws of `outputs` elements. The elements are the outputs of one row, or the outputs of several rows that are drawn
-    /// jointly.
+    /// Allocates buffers for draws of `outputs` elements: the outputs of one row, or of several rows that are drawn jointly.
     pub fn new(outputs: usize) -> OutputDraws {
         OutputDraws {
             roots: Roots::new(outputs, Precision::F64),
@@ -310,7 +308,7 @@ impl OutputDraws {
     /// Returns the number of rows whose negative eigenvalues were replaced by zero.
     ///
     /// # Errors
-    /// Fails if a covariance is not finite, or if its eigenvalues were not found.
+    /// Fails if a covariance is not finite, or if its eigenvalues could not be computed.
     pub fn write(
         &mut self,
         mean: &[f64],

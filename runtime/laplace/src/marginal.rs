@@ -1,4 +1,4 @@
-//! The marginal likelihood, and factors on the prior precision that maximise it.
+//! The marginal likelihood, and the search for factors on the prior precision that maximise it.
 //!
 //! Every log likelihood and curvature here is divided by the temperature. For a subnetwork, the prior, the number of weights and the determinants
 //! cover only the chosen weights.
@@ -13,13 +13,13 @@ pub use tuning::{EvidenceTerms, Tuning, evaluate, groups};
 
 use std::f64::consts::TAU;
 
-/// The upper bound for a factor on the prior precision. The lower bound is one over this number. Bounds are needed for weights that the data do not
-/// inform. In the prior precision of such weights, the marginal likelihood does not have a maximum.
+/// The upper bound for a factor on the prior precision. The lower bound is one over this number. Bounds are needed because, for weights that the
+/// data do not inform, no prior precision maximises the marginal likelihood.
 pub const LARGEST_FACTOR: f64 = 1e8;
 
 /// Returns the Laplace approximation of the log marginal likelihood at a maximum (MacKay 1992, "Bayesian interpolation"). The result is the sum of
-/// two terms. The first term is the log joint density at the maximum, including all normalising constants. The second term is the log volume of the
-/// Gaussian. It depends on the log determinant of the Gaussian's precision.
+/// two terms: the log joint density at the maximum, including all normalising constants, and the log volume of the Gaussian, which depends on the
+/// log determinant of its precision.
 pub fn log_evidence(log_likelihood: f64, log_prior: f64, weights: usize, log_determinant: f64) -> f64 {
     log_likelihood + log_prior + 0.5 * (weights as f64 * TAU.ln() - log_determinant)
 }
@@ -41,12 +41,12 @@ pub struct TuningResult {
     pub after: f64,
     /// The number of steps that were taken.
     pub steps: usize,
-    /// True if the search ended because only steps below the tolerance were left. False if it ended at the maximum number of steps.
+    /// True if the search ended because all further steps were below the tolerance. False if it reached the maximum number of steps.
     pub converged: bool,
 }
 
 impl TuningResult {
-    /// Returns the factors that are at one of the bounds: see [`LARGEST_FACTOR`].
+    /// Returns the factors that equal one of the two bounds: see [`LARGEST_FACTOR`].
     pub fn at_bounds(&self) -> impl Iterator<Item = f64> {
         let at_bound = |factor: &f64| factor.ln().abs() >= LARGEST_FACTOR.ln() - 1e-9;
         self.factors.iter().copied().filter(at_bound)

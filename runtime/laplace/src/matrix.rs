@@ -85,12 +85,12 @@ impl Matrix {
         &self.values[row * self.columns..(row + 1) * self.columns]
     }
 
-    /// Returns the row with this index for modification.
+    /// Returns the row with this index as a mutable slice.
     pub fn row_mut(&mut self, row: usize) -> &mut [f64] {
         &mut self.values[row * self.columns..(row + 1) * self.columns]
     }
 
-    /// Returns all rows, even if the matrix does not have columns.
+    /// Iterates over all rows. Returns the right number of rows even if the matrix does not have columns.
     pub fn each_row(&self) -> impl ExactSizeIterator<Item = &[f64]> {
         (0..self.rows).map(|row| self.row(row))
     }
@@ -113,7 +113,7 @@ impl Matrix {
         Matrix::new(range.len(), self.columns, values.to_vec())
     }
 
-    /// Returns a copy of some columns, in the order of their indices in `columns`.
+    /// Returns a copy of the columns whose indices are in `columns`, in this order.
     pub fn columns_at(&self, columns: &[usize]) -> Matrix {
         let rows = self.each_row();
         let values = rows.flat_map(|row| columns.iter().map(|column| row[*column]));
@@ -154,7 +154,7 @@ impl Matrix {
         }
     }
 
-    /// Replaces each element by the mean of itself and the element on the other side of the diagonal. This removes rounding
+    /// Replaces each element by the mean of itself and its mirror image in the other triangle. This removes rounding
     /// errors from a matrix that should be symmetric.
     pub fn symmetrise(&mut self) {
         for row in 0..self.rows {

@@ -1,7 +1,7 @@
-//! The Gaussian posterior of the weights: covariances of functions of the weights, variances, draws and determinants.
+//! The Gaussian posterior of the weights. It gives variances, draws, determinants, and covariances of functions of the weights.
 //!
-//! Note [Roots of covariances]. Each form implements a matrix `R` with `R R' = P^-1` as two maps. The two maps transform rows `j` to `j R`, and rows
-//! of noise `z` to `z R'`. All other results are computed with these maps. Covariances of functions are products of rows `j R`, so they are never
+//! Note [Roots of covariances]. Each form has a matrix `R` with `R R' = P^-1`, implemented as two maps: from rows `j` to `j R`, and from rows of
+//! noise `z` to `z R'`. All other results are computed with these maps. Covariances of functions are products of rows `j R`, so they are never
 //! indefinite. Draws are `z R'`. The product `P^-1 v` is computed by applying both maps, one after the other.
 
 mod arrays;
@@ -27,8 +27,8 @@ pub use whitened::whitened;
 pub struct GaussianPosterior {
     form: Form,
     log_determinant: f64,
-    /// The log determinant of the prior precision. If the form cannot represent the prior exactly, it is the determinant of the represented
-    /// precision.
+    /// The log determinant of the prior precision. If the form cannot represent the prior exactly, this is the log determinant of the precision that
+    /// it represents.
     prior_log_determinant: f64,
 }
 
@@ -37,7 +37,7 @@ enum Form {
     Full(full::Full),
     Diagonal(diagonal::Diagonal),
     Kronecker(kronecker::Kronecker),
-    /// The common implementation of the forms `LowRank` and `Functional`.
+    /// The implementation of both `LowRank` and `Functional`.
     Woodbury(woodbury::Woodbury),
 }
 
@@ -56,7 +56,7 @@ trait Root {
     /// Maps each row `z` of `[.., noise]` to `z R'` `[.., elements]`.
     fn backward(&self, noise: Matrix, pool: &Pool) -> Matrix;
 
-    /// Returns the sum of squares of each row of `R`. The sum of a row is the variance of a weight.
+    /// Returns, for each row of `R`, the sum of its squared elements, which is the variance of a weight.
     fn variances(&self, pool: &Pool) -> Vec<f64>;
 }
 
@@ -101,8 +101,8 @@ impl GaussianPosterior {
         self.root().elements()
     }
 
-    /// Returns the number of standard normal numbers that a draw needs. The number is `D`, except in the forms `LowRank` and `Functional`. In these
-    /// forms the number is usually `D` plus the number of eigenvalues or rows.
+    /// Returns the number of standard normal numbers that a draw needs. This is `D`, except for `LowRank` and `Functional`, which usually need `D`
+    /// plus the number of eigenvalues or rows.
     pub fn noise(&self) -> usize {
         self.root().noise()
     }
@@ -150,19 +150,18 @@ impl GaussianPosterior {
     /// Returns the log determinant of `P` minus the log determinant of the prior precision. Returns `None` if the prior is not positive definite.
     ///
     /// Some forms represent a prior only approximately. If the weights are dependent under the prior, only `Full` is exact. If the prior varies
-    /// within a block, `Kronecker` is not exact. In these cases, the result uses the prior precision that the form represents. The result without
-    /// data is then zero.
+    /// within a block, `Kronecker` is not exact. In these cases, the result uses the prior precision that the form represents, so that it is zero
+    /// without data.
     pub fn log_determinant_ratio(&self) -> Option<f64> {
         let ratio = self.log_determinant - self.prior_log_determinant;
         ratio.is_finite().then_some(ratio)
     }
 }
 
-/// A block of a Kronecker-factored posterior in its eigenbasis. The eigenbasis consists of rotated
-/// coordinates.
+/// A block of a Kronecker-factored posterior, in the rotated coordinates of its eigenbasis.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Turned<'a> {
-    /// The eigenvectors of the first factor, one in each row, `[p, p]`. The index of this factor varies slowest among the elements.
+    /// The eigenvectors of the first factor, one in each row, `[p, p]`. In the order of the elements, the index of this factor varies slowest.
     pub first: &'a Matrix,
     /// The eigenvectors of the second factor, one in each row, `[q, q]`.
     pub second: &'a Matrix,
@@ -172,7 +171,7 @@ pub struct Turned<'a> {
 
 impl GaussianPosterior {
     /// Returns the blocks of a Kronecker-factored posterior in the order of the weights. Returns `None` for other forms, and if some weights are not
-    /// in a block.
+    /// in any block.
     pub fn turned(&self) -> Option<Vec<Turned<'_>>> {
         let Form::Kronecker(kronecker) = &self.form else {
             return None;
@@ -183,8 +182,8 @@ impl GaussianPosterior {
     }
 }
 
-/// Returns the full curvature and prior for the form `Functional` if there are at least as many functions as weights. The full matrix is then
-/// smaller, and better conditioned, than the matrix of products of functions.
+/// If the form `Functional` has at least as many functions as weights, returns the full curvature and prior instead. In this case, the full matrix is
+/// smaller and better conditioned than the matrix of products of functions.
 fn whole(curvature: &Curvature, prior: &Prior, pool: &Pool) -> Option<(Matrix, Prior)> {
     match curvature {
         Curvature::Functional(rows) if rows.rows >= rows.columns => {
@@ -200,7 +199,7 @@ fn whole(curvature: &Curvature, prior: &Prior, pool: &Pool) -> Option<(Matrix, P
     }
 }
 
-/// Returns the dot products of all pairs of rows within each group of `columns` rows, `[groups, columns, columns]`.
+/// Divides the rows into groups of `columns` rows. Returns the dot products of all pairs of rows within each group, `[groups, columns, columns]`.
 fn products_within(rows: &Matrix, columns: usize) -> Vec<f64> {
     let mut products = vec![0.0; rows.rows * columns];
     for at in 0..rows.rows {

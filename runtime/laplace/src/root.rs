@@ -1,10 +1,10 @@
-//! Roots of the curvature of a row's likelihood with respect to its outputs. Jacobians are multiplied by these roots.
+//! Matrix roots of the curvature of a row's log likelihood with respect to the row's outputs. Jacobians are multiplied by these roots.
 //!
 //! Note \[Two ways\]. Every `C` with `C' C = H` is a root. Therefore, a Cholesky factorisation with pivots is tried first. The factorisation takes
 //! `K^3 / 3` operations, and ends early if `H` is singular. The curvature of the softmax is always singular. The matrix that remains after the last
-//! pivot shows whether `H` has a negative eigenvalue. By the minimum property of Schur complements, the smallest eigenvalue of the remaining matrix
-//! is at most the smallest eigenvalue of `H`. Only rows of the data whose matrix has a negative eigenvalue need an eigendecomposition. Their negative
-//! eigenvalues are then replaced by zero.
+//! pivot shows whether `H` has a negative eigenvalue. By the minimum property of Schur complements, the smallest eigenvalue of this remaining matrix
+//! is at most that of `H`.
+//! An eigendecomposition is needed only for those rows of the data whose matrix has a negative eigenvalue, to replace negative eigenvalues by zero.
 
 use bnnc_base::dtype::Precision;
 use faer::diag::DiagMut;
@@ -25,8 +25,8 @@ pub struct RootError {
 pub struct Roots {
     size: usize,
     tolerance: f64,
-    /// The largest magnitude of a diagonal element among all rows so far. If the class of a row is certain, its curvature consists of rounding
-    /// errors. Rounding errors can only be recognised by comparison with other rows.
+    /// The largest magnitude of a diagonal element among all rows so far. If the class of a row is certain, the row's curvature consists only of
+    /// rounding errors, which can be recognised only by comparison with other rows.
     largest: f64,
     /// The matrix that remains after the pivots so far. At first, it is the matrix itself.
     rest: Vec<f64>,
@@ -36,15 +36,14 @@ pub struct Roots {
 }
 
 impl Roots {
-    /// Allocates buffers for roots of matrices `[size, size]`. The elements of these matrices were computed in this precision. A negative
-    /// eigenvalue counts as a rounding error if it is small compared with the largest diagonal element of all rows so far. The limit for this
-    /// ratio is 1e-10 in `f64` and 1e-5 in `f32`.
+    /// Allocates buffers for roots of matrices `[size, size]` whose elements were computed in this precision. A negative eigenvalue is treated as a
+    /// rounding error if its magnitude is at most 1e-10 (`f64`) or 1e-5 (`f32`) times the largest diagonal element of all rows so far.
     pub fn new(size: usize, precision: Precision) -> Roots {
         let tolerance = match precision {
             Precision::F32 => 1e-5,
             Precision::F64 => 1e-10,
         };
-        // The size of the workspace is only defined for matrices that have elements.
+        // The size of the workspace is defined only for matrices that are not empty.
         let scratch =
             self_adjoint_evd_scratch::<f64>(size.max(1), ComputeEigenvectors::Yes, Par::Seq, Spec::default());
         Roots {
@@ -103,8 +102,8 @@ impl Roots {
         })
     }
 
-    /// Copies a matrix. Each element becomes the mean of itself and its mirror image in the other triangle. These
-    /// elements differ by rounding errors.
+    /// Copies a matrix, and replaces each element by the mean of itself and its mirror image in the other triangle. The two differ by rounding
+    /// errors.
     fn symmetrise(&mut self, matrix: &[f64]) {
         let n = self.size;
         for i in 0..n {
@@ -144,12 +143,12 @@ impl Roots {
                     .zip(step.iter())
                     .for_each(|(element, other)| *element -= scale * other);
             }
-            // The row and the column of the pivot are set to exactly zero. The pivot is then not chosen again, and its rounding errors do not affect
-            // the remaining matrix.
+            // The row and the column of the pivot are set to exactly zero. The pivot is then not chosen again, and rounding errors in its row and
+            // column do not affect the remaining matrix.
             self.rest[pivot * n..(pivot + 1) * n].fill(0.0);
             (0..n).for_each(|i| self.rest[i * n + pivot] = 0.0);
         }
-        // The smallest eigenvalue of the remaining matrix is at least minus `n` times the largest magnitude of its elements.
+        // The smallest eigenvalue of the remaining matrix is at least `-n m`, where `m` is the largest magnitude of its elements.
         let bound = (self.tolerance * self.largest / n as f64).max(negligible);
         self.rest.iter().all(|element| element.abs() <= bound)
     }

@@ -6,12 +6,12 @@ use bnnc_math::philox;
 use faer::{MatRef, Side};
 use std::cmp::Ordering;
 
-/// The error for a subnetwork that is larger than the number of weights that affect an output on the training rows.
+/// The error for a subnetwork with more weights than affect an output on the training rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooFew {
     /// The requested number of weights in the subnetwork.
     pub wanted: usize,
-    /// The number of weights that can be chosen: their diagonal element of the curvature is positive, and their score is not NaN.
+    /// The number of weights that can be chosen. These are the weights with a positive diagonal element of the curvature and a score that is not NaN.
     pub alive: usize,
     /// The number of all weights of the model.
     pub parameters: usize,
@@ -33,8 +33,8 @@ impl std::fmt::Display for TooFew {
 
 impl std::error::Error for TooFew {}
 
-/// Returns the number of weights in a subnetwork. It is at least 1. If `stated` is at least 1, it is the number of weights. Otherwise, it is
-/// the fraction of the weights, and `parameters` is the number of all weights.
+/// Returns the number of weights in a subnetwork. It is at least 1. If `stated` is at least 1, it is this number. Otherwise, it is a fraction of all
+/// weights; `parameters` is the number of all weights.
 pub fn size(stated: f64, parameters: usize) -> usize {
     let weights = if stated < 1.0 {
         stated * parameters as f64
@@ -45,7 +45,7 @@ pub fn size(stated: f64, parameters: usize) -> usize {
 }
 
 /// Returns the indices of the `wanted` weights with the highest scores. The indices are in ascending order. A weight affects the outputs only if
-/// its diagonal element of the curvature is positive. All other weights are skipped. Their variance is the prior variance, which would be the
+/// its diagonal element of the curvature is positive. All other weights are skipped, because their variance is the prior variance, which would be the
 /// highest score. If scores are equal, the weight with the lower index is chosen.
 ///
 /// # Errors
@@ -70,7 +70,7 @@ pub fn highest(scores: &[f64], curvature_diagonal: &[f64], wanted: usize) -> Res
         alive.truncate(wanted);
     }
     alive.sort_unstable();
-    // The indices are kept for a long time, so the spare capacity for all other weights is released.
+    // The indices are kept for a long time, so the capacity that was needed for the other weights is released.
     alive.shrink_to_fit();
     Ok(alive)
 }
@@ -96,7 +96,7 @@ pub fn random(key: u64, parameters: usize) -> Vec<f64> {
         .collect()
 }
 
-/// The position of an element in one of several arrays. The elements of all arrays together are numbered consecutively.
+/// The position of an element in one of several arrays. The elements of all arrays are numbered consecutively, array after array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Element {
     /// The index of the array.
@@ -121,8 +121,8 @@ pub fn locate(chosen: &[usize], elements: &[usize]) -> Vec<Element> {
     located
 }
 
-/// Returns the inputs `STATE/index` and `STATE/chosen` for one array. Both are inputs of a program that computes selected columns. If the array
-/// contains the element of a column, the two numbers are the index of the element and 1. Otherwise, both are 0.
+/// Returns the values of `STATE/index` and `STATE/chosen` for one array. These are inputs of the program that computes selected columns. If the
+/// element of a column is in this array, the two values are the index of the element and 1. Otherwise, both are 0.
 pub fn columns(located: &[Element], array: usize) -> (Vec<i64>, Vec<f64>) {
     let column = |element: &Element| {
         if element.array == array {
@@ -139,7 +139,7 @@ pub fn columns(located: &[Element], array: usize) -> (Vec<i64>, Vec<f64>) {
 /// variance for all other weights.
 ///
 /// Let `A` be the `covariance`, and let `B` be the covariance of the subnetwork, padded with zeros. Then `B^1/2 A B^1/2` is zero outside the chosen
-/// rows and columns. Except for a trace, the computation therefore needs only `S x S` matrices. The result is NaN if a matrix is not finite.
+/// rows and columns. Apart from the trace of `A`, the computation therefore needs only `S x S` matrices. The result is NaN if a matrix is not finite.
 pub fn wasserstein(covariance: &[f64], subnetwork: &[f64], chosen: &[usize]) -> f64 {
     let (s, d) = (chosen.len(), covariance.len().isqrt());
     let trace = |matrix: &[f64], n: usize| (0..n).map(|i| matrix[i * n + i]).sum::<f64>();

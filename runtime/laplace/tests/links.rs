@@ -1,4 +1,4 @@
-//! Tests the roots of curvatures, and the links. The tests use closed forms, quadrature and draws.
+//! Tests the roots of curvatures, and the links, against closed forms, quadrature and draws.
 #![allow(clippy::unwrap_used)]
 
 mod models;
@@ -42,7 +42,7 @@ fn all_close(got: &[f64], want: &[f64], tolerance: f64) {
         .for_each(|(got, want)| close(*got, *want, tolerance));
 }
 
-/// Returns a matrix with these eigenvalues. The matrix is `Q diag Q'`, where `Q` is a Householder reflection.
+/// Returns a matrix with these eigenvalues: `Q diag Q'`, where `Q` is a Householder reflection.
 fn with_eigenvalues(values: &[f64]) -> Vec<f64> {
     let n = values.len();
     let v = normals("reflection", n);
@@ -79,13 +79,13 @@ fn squares_of_roots_are_the_softmax_curvatures() {
         let (c, clipped) = root(&matrix, Precision::F64);
         assert_eq!(clipped, 0, "{temperature}");
         all_close(&square(&c, 10), &matrix, 1e-14 * scale);
-        // A Jacobian that is the same for all logits is mapped to zero.
+        // The root maps a Jacobian that is the same for all logits to zero.
         c.chunks(10)
             .for_each(|row| close(row.iter().sum(), 0.0, 3e-7 * scale.sqrt()));
     }
 }
 
-/// The result is the nearest positive semidefinite matrix. The negative eigenvalues are replaced by zero. The other eigenvalues and all
+/// The result is the nearest positive semidefinite matrix: negative eigenvalues are replaced by zero, and the other eigenvalues and all
 /// eigenvectors stay the same.
 #[test]
 fn negative_eigenvalues_are_replaced_by_zero() {
@@ -116,8 +116,8 @@ fn negative_eigenvalues_of_rounding_size_are_not_counted() {
     assert_eq!(clipped(-1e-4, Precision::F32), 1);
 }
 
-/// If the class of a row is certain, its curvature consists of rounding errors. These errors are negligible relative to the curvatures of other
-/// rows.
+/// If the class of a row is certain, the row's curvature consists only of rounding errors, which are negligible relative to the curvatures of
+/// other rows.
 #[test]
 fn negligible_rows_are_not_counted() {
     let noise = [0.0, -1e-20, -1e-20, 1e-20];
@@ -125,7 +125,7 @@ fn negligible_rows_are_not_counted() {
     let rows = [noise, [0.25, -0.25, -0.25, 0.25]].concat();
     let (mut roots, mut out) = (Roots::new(2, Precision::F64), [0.0; 8]);
     assert_eq!(roots.cotangents(&rows, &mut out), Ok(0));
-    // The rows of earlier calls are included in the comparison.
+    // Curvatures are also compared with those of rows in earlier calls.
     assert_eq!(roots.cotangents(&noise, &mut out[..4]), Ok(0));
 }
 
@@ -188,8 +188,8 @@ fn classes(n: usize) -> Vec<f64> {
         .collect()
 }
 
-/// Returns the mean and the covariance of the logits for the new input of the classifier. Mean and covariance are computed from the roots of the
-/// curvatures of all rows.
+/// Returns the mean and the covariance of the logits for the new input of the classifier. Both are computed from the roots of the curvatures of
+/// all rows.
 fn prediction() -> (Vec<f64>, Vec<f64>) {
     use classification::{NEW, X, jacobian, logits, row_curvature};
     let mut precision = plus_diagonal(vec![0.0; 36], 1.0);
@@ -255,8 +255,8 @@ fn mean_softmax_of_draws_is_the_exact_expectation() {
     }
 }
 
-/// If the noise consists of unit vectors, the deviations of the draws from the mean are the rows of a root. The covariance of the second row is
-/// singular.
+/// If the noise consists of unit vectors, the draws deviate from the mean by the rows of a root of the covariance. The covariance of the second
+/// row is singular.
 #[test]
 fn draws_have_the_given_covariance() {
     let covariance = [2.0, 0.5, 0.5, 1.0, 4.0, -2.0, -2.0, 1.0];
@@ -286,7 +286,7 @@ fn draws_have_the_given_covariance() {
     );
 }
 
-/// The probit approximation for one logit agrees with quadrature. The error of the approximation is known to be below 0.02.
+/// The probit approximation for one logit agrees with quadrature. The error of this approximation is known to be below 0.02.
 #[test]
 fn probit_of_one_logit_agrees_with_quadrature() {
     for (mean, variance) in [(0.0, 1.0), (0.7, 0.3), (-1.5, 4.0), (3.0, 9.0), (2.0, 0.0)] {
@@ -401,7 +401,7 @@ fn extreme_logits_keep_their_probabilities() {
     }
 }
 
-/// With these covariances, some logit has zero variance after the logits are conditioned to sum to zero. The bridge would then divide by rounding
+/// With these covariances, conditioning the logits to sum to zero gives a logit with zero variance, so the bridge would divide by rounding
 /// errors. In some cases, a single weight affects one logit or all logits. In the other cases, two weights affect two logits.
 #[test]
 fn bridge_is_the_softmax_if_a_logit_has_no_variance() {
@@ -421,8 +421,8 @@ fn bridge_is_the_softmax_if_a_logit_has_no_variance() {
     }
 }
 
-/// The two outputs have correlated weights. The joint density of the outputs agrees with a computation by the explicit inverse, and integrates to
-/// one.
+/// The weights of the two outputs are correlated. The joint density of the outputs agrees with a density computed by an explicit matrix inverse,
+/// and integrates to one.
 #[test]
 fn normal_density_covers_all_outputs_jointly() {
     let (mean, noise) = ([0.3, -0.2], [0.5, 0.25]);
@@ -442,7 +442,7 @@ fn normal_density_covers_all_outputs_jointly() {
         .map(|y| normal.log_density(&mean, &covariance, &noise, &y).exp() * step * step)
         .sum();
     close(integral, 1.0, 1e-10);
-    // With noise, a covariance of rank one has a density. Without noise, the density does not exist.
+    // If the covariance has rank one, the outputs have a density only with noise.
     let flat = normal.log_density(&mean, &[1.0; 4], &noise, &y);
     assert!(flat.is_finite());
     assert!(normal.log_density(&mean, &[1.0; 4], &[0.0; 2], &y).is_nan());
@@ -498,7 +498,7 @@ fn quantiles_agree_with_tables() {
             .sum();
         close(below / 3.0, p, 1e-12);
     }
-    // Some mixtures have members that agree, and some have members without variance.
+    // In some mixtures, the members agree, and in some, members have zero variance.
     assert_eq!(mixture_quantile(0.3, &[2.0, 2.0], &[0.0, 0.0]), 2.0);
     close(mixture_quantile(0.75, &[1.0, 2.0], &[0.0, 0.0]), 2.0, 1e-12);
     assert_eq!(mixture_quantile(0.0, &[1.0, 2.0], &[1.0, 1.0]), f64::NEG_INFINITY);

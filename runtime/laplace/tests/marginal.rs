@@ -24,7 +24,7 @@ fn log_prior(weights: &[f64], precision: &[f64]) -> f64 {
         .sum()
 }
 
-/// Returns the log evidence by two formulas, for some weights of the regression. `posterior_precision` is the posterior precision of these weights.
+/// Computes the log evidence for some weights of the regression by two formulas. `posterior_precision` is the posterior precision of these weights.
 fn evidences(chosen: &[usize], posterior_precision: &[f64]) -> [f64; 2] {
     let weights: Vec<f64> = chosen.iter().map(|d| regression::WEIGHTS[*d]).collect();
     let precision = vec![regression::PRECISION; chosen.len()];
@@ -112,7 +112,7 @@ impl Linear {
         product(&inverse(&precision).0, &pulled, WEIGHTS)
     }
 
-    /// Returns the log of the marginal density of `y`. This density is `N(0, sigma^2 I + X P0^-1 X')`.
+    /// Returns the log marginal density of `y`, which is `N(0, sigma^2 I + X P0^-1 X')`.
     fn exact(&self, factors: &[f64]) -> f64 {
         let prior = self.precisions(factors);
         let scaled: Vec<f64> = (0..ROWS * WEIGHTS)
@@ -154,7 +154,7 @@ fn pool() -> Pool {
     Pool::new(1)
 }
 
-/// Returns the argument of the maximum of a function of one variable in an interval, found by golden section.
+/// Returns the point of an interval at which a function is largest, found by golden section.
 fn maximum(mut low: f64, mut high: f64, f: impl Fn(f64) -> f64) -> f64 {
     let golden = (5f64.sqrt() - 1.0) / 2.0;
     for _ in 0..120 {
@@ -213,7 +213,7 @@ fn one_factor_maximises_the_exact_evidence_of_a_linear_model() {
         factor = tuned.factors[0];
     }
     let want = maximum(-10.0, 10.0, |log| linear.exact(&[log.exp(); 5]));
-    // Golden section uses only values of the function and no derivatives. Golden section therefore finds only half of the digits of the maximum.
+    // Golden section uses only values of the function, so it determines the position of the maximum to only half of the digits.
     close(factor.ln(), want, 1e-6);
 }
 
@@ -414,8 +414,8 @@ fn orthogonal(mut vectors: Matrix) -> LowRank {
     }
 }
 
-/// The model has two arrays. One array is a Kronecker product, and the other is a single block. The factors of the two arrays are the same as for the
-/// equal matrix in the form `Full`.
+/// The model has two arrays. The curvature of one is a Kronecker product, and that of the other is a single block. The factors of the two arrays are
+/// the same as for the equal matrix in the form `Full`.
 #[test]
 fn factors_of_kronecker_blocks_agree_with_the_full_matrix() {
     let (left, right, bias) = (
@@ -489,8 +489,8 @@ fn nan_scatters_do_not_converge() {
     assert!(!scalar.maximise(2.0).converged);
 }
 
-/// The curvature is a random full matrix, and the groups have various sizes. If any factor is increased or decreased from the maximum, the evidence
-/// does not increase.
+/// The curvature is a random full matrix, and the groups have various sizes. Changing any factor from its value at the maximum, up or down, does not
+/// increase the evidence.
 #[test]
 fn moving_a_factor_from_the_maximum_never_helps() {
     let key = philox::key(1, "curvature");

@@ -15,7 +15,7 @@ fn covariance() -> Vec<f64> {
     inverse(&plus_diagonal(regression::curvature(), regression::PRECISION)).0
 }
 
-/// Returns the covariance of a subnetwork. The prior precision covers all weights.
+/// Returns the covariance of a subnetwork. All weights have the same prior precision.
 fn subnetwork(chosen: &[usize]) -> Vec<f64> {
     inverse(&plus_diagonal(
         block(&regression::curvature(), chosen),
@@ -35,7 +35,7 @@ fn scores_are_variances_under_a_diagonal_precision() {
         close(*got, want, 5e-9);
     }
     assert_eq!(highest(&scores, &ggn, 3), Ok(vec![0, 4, 5]));
-    // A temperature of two is equivalent to half of the rows.
+    // A temperature of two has the same effect as half of the rows.
     let half: Vec<f64> = ggn.iter().map(|element| element / 2.0).collect();
     assert_eq!(
         diagonal_variances(&ggn, &[1.5; 7], 2.0),
@@ -152,8 +152,7 @@ fn distance_of_a_subnetwork_has_the_known_value() {
     );
 }
 
-/// For every subnetwork of three weights, the distance agrees with equation (22). The comparison uses zero-padded matrices and iterated square
-/// roots.
+/// For every subnetwork of three weights, the distance agrees with equation (22), evaluated with zero-padded matrices and iterated square roots.
 #[test]
 fn distance_agrees_with_zero_padded_gaussians() {
     let full = covariance();
@@ -188,8 +187,8 @@ fn distances_of_diagonal_gaussians_have_closed_forms() {
     // For the whole network, the distance is zero. For an empty network, the distance is the total variance.
     close(wasserstein(&full, &full, &[0, 1, 2, 3]), 0.0, 1e-14);
     close(wasserstein(&full, &[], &[]), 3.75, 1e-15);
-    // The first value follows from equation (23). In the second case, the variances of the chosen weight differ. This adds the distance between
-    // two one-dimensional Gaussians.
+    // The first value follows from equation (23). In the second case, the chosen weight has different variances in the two Gaussians, which adds
+    // the distance between two one-dimensional Gaussians.
     close(wasserstein(&full, &[2.0, 0.0, 0.0, 1.0], &[1, 3]), 0.75, 1e-14);
     close(
         wasserstein(&full, &[4.5], &[1]),
@@ -199,8 +198,7 @@ fn distances_of_diagonal_gaussians_have_closed_forms() {
     assert!(wasserstein(&[f64::NAN; 4], &[1.0], &[0]).is_nan());
 }
 
-/// For a diagonal posterior, consider all subnetworks of three weights. The nearest one consists of the weights with the highest variances
-/// (equation 23).
+/// For a diagonal posterior, the nearest of all subnetworks of three weights is the one with the highest variances (equation 23).
 #[test]
 fn highest_variances_give_the_nearest_subnetwork() {
     let ggn = diagonal(&regression::curvature());

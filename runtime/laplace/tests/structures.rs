@@ -9,7 +9,7 @@ use bnnc_laplace::matrix::Matrix;
 use bnnc_laplace::posterior::{Cholesky, GaussianPosterior, whitened};
 use std::convert::Infallible;
 
-/// Returns approximately standard normal numbers. Each number is computed from a counter as a sum of twelve uniform numbers.
+/// Returns approximately standard normal numbers. Each is a sum of twelve uniform numbers that are computed from a counter.
 fn noise(seed: u64, count: usize) -> Vec<f64> {
     let uniform = |counter: u64| {
         let mut z = counter
@@ -55,8 +55,7 @@ fn naive_gram(rows: &Matrix) -> Matrix {
     naive_product(&naive_transposed(rows), rows)
 }
 
-/// Returns the inverse of a matrix and the logarithm of the absolute value of its determinant. Inverse and determinant are computed by elimination
-/// with pivots.
+/// Returns the inverse of a matrix and the logarithm of the absolute value of its determinant. Both are computed by elimination with pivots.
 fn naive_inverse(matrix: &Matrix) -> (Matrix, f64) {
     let size = matrix.rows;
     let (mut left, mut right, mut log) = (matrix.clone(), Matrix::identity(size), 0.0);
@@ -264,7 +263,7 @@ fn forms() -> Vec<(&'static str, Curvature, Matrix)> {
     ]
 }
 
-/// Returns Kronecker blocks as one matrix. The computation directly follows the definition of the order of the elements.
+/// Returns Kronecker blocks as one matrix. The computation follows the definition of the elements' order directly.
 fn naive_kronecker(blocks: &[KroneckerBlock], elements: usize) -> Matrix {
     let mut matrix = Matrix::zeros(elements, elements);
     for block in blocks {
@@ -450,8 +449,8 @@ fn prior_varying_within_a_block_enters_by_its_diagonal_in_the_eigenbasis() {
         .zip(&given.values)
         .for_each(|(x, y)| *x -= y);
     assert!((added.diagonal().iter().sum::<f64>() - precision.iter().sum::<f64>()).abs() < 1e-10);
-    // The product of this difference with the curvature has the same trace as the product of the prior precision with the curvature. The reason is
-    // that only the diagonal in the eigenbasis contributes to the trace.
+    // The product of this difference with the curvature has the same trace as the product of the prior precision with the curvature, because only
+    // the diagonal in the eigenbasis contributes to the trace.
     let prior = Matrix::from_diagonal(&precision);
     let [x, y] = [&added, &prior].map(|matrix| naive_product(matrix, &given).diagonal().iter().sum::<f64>());
     assert!((x - y).abs() < 1e-9 * y.abs());
@@ -571,7 +570,7 @@ fn variances_are_accurate_for_very_precise_data() {
     let posterior = Curvature::Functional(rows.clone().into())
         .posterior(&prior, 1.0, &pool)
         .unwrap();
-    // The covariance G (G'G + 0.001)^-1 G' is the identity except for 1e-17. The prior variances of these functions are about 1e18.
+    // The covariance G (G'G + 0.001)^-1 G' differs from the identity by only 1e-17. The prior variances of these functions are about 1e18.
     let joint = posterior.joint(&rows, &pool);
     close(&joint.values, &Matrix::identity(8).values, 1e-9);
     assert!(posterior.variances(&pool).iter().all(|variance| *variance > 0.0));
@@ -747,7 +746,7 @@ fn errors_name_what_is_not_positive_definite() {
     close(&values, &[-2.0, 1.0, 1.0], 1e-14);
 }
 
-/// The error for a NaN reports that the value is not a number. The error does not report a negative precision.
+/// For a NaN, the error reports that the value is not a number, rather than a negative precision.
 #[test]
 fn nan_precisions_are_reported_as_not_a_number() {
     let prior = Prior::diagonal(vec![1.0, 1.0]);

@@ -6,15 +6,14 @@ use crate::special::{digamma, log_minus_digamma};
 /// The maximum number of attempts at a variate. Each attempt is accepted with a probability above 0.95, so the last attempt is almost never needed.
 pub const ATTEMPTS: u64 = 64;
 
-/// Returns a gamma variate with this shape and scale 1. The variate belongs to the element `element` of the stream `key` at the coordinates (draw,
-/// example, step).
+/// Returns a gamma variate with this shape and scale 1, for the element `element` of the stream `key` at the coordinates (draw, example, step).
 ///
 /// The method comes from Marsaglia and Tsang (2000), "A simple method for generating gamma variables". For a shape below 1, the result is a variate
 /// for the shape `shape + 1`, multiplied by `u^(1 / shape)`. The result is at least the smallest normal number. The result is NaN if the shape is
 /// not positive.
 ///
 /// Note \[Attempts\]. Attempt `t` at an element uses the block with the counter (element, draw, example, step) and the key
-/// [`philox::attempt`]`(key, t)`. Words 0 and 1 of the block give the normal number, word 2 gives the uniform number of the acceptance test, and
+/// [`philox::attempt`]`(key, t)`. Words 0 and 1 of the block give the normal number, word 2 gives the uniform number for the acceptance test, and
 /// word 3 gives `u`. All arithmetic is in `f64`, so that both precisions accept the same attempts.
 pub fn variate(key: u64, [draw, example, step]: [u32; 3], element: u64, shape: f64) -> f64 {
     if shape.is_nan() || shape <= 0.0 {
@@ -35,7 +34,7 @@ pub fn variate(key: u64, [draw, example, step]: [u32; 3], element: u64, shape: f
             continue;
         }
         let (cube, square, uniform) = (root * root * root, normal * normal, philox::unit(third));
-        // Every variate that passes the first test also passes the second test. The first test avoids most logarithms.
+        // Every variate that passes the first test would also pass the second. The first test makes most logarithms unnecessary.
         if uniform < 1.0 - 0.0331 * square * square
             || uniform.ln() < 0.5 * square + d * (1.0 - cube + cube.ln())
         {
@@ -50,7 +49,7 @@ pub fn variate(key: u64, [draw, example, step]: [u32; 3], element: u64, shape: f
     d
 }
 
-/// The series has few terms if the shape is small. The series is used for shapes below this number, at variates below the shape.
+/// The series is used if the shape is below this number and the variate is below the shape. For small shapes, few terms of the series suffice.
 pub(crate) const SERIES: f64 = 40.0;
 
 /// Returns the derivative `dg / dshape` of a gamma variate `g` at a fixed probability. The derivative is `-(dP(shape, g) / dshape) / p(g; shape)`,
@@ -58,8 +57,8 @@ pub(crate) const SERIES: f64 = 40.0;
 ///
 /// With the substitution `t = g exp(w)`, the derivative is `g` times the integral of `(w + log g - digamma(shape)) exp(shape w - g (exp w - 1))`
 /// over `w`. The integral is from 0 to infinity, or to minus infinity. Both integrals give the same derivative, because `digamma(shape)` is the
-/// mean of `log t`. In the direction away from `shape`, the integrand keeps its sign and does not cancel, so the integral is computed in this
-/// direction.
+/// mean of `log t`. In the direction away from `shape`, the integrand does not change its sign, so nothing cancels. The integral is therefore
+/// computed in this direction.
 pub fn gradient(shape: f64, g: f64) -> f64 {
     if !(shape > 0.0 && g >= 0.0 && shape < f64::INFINITY) {
         return f64::NAN;
@@ -94,16 +93,16 @@ fn series(shape: f64, g: f64) -> f64 {
     }
 }
 
-/// An integral is cut off where the logarithm of its integrand is lower than at the start by this number.
+/// An integral is cut off at the point where the logarithm of the integrand has fallen by this number from its value at the start.
 pub(crate) const DEPTH: f64 = 38.0;
 
-/// Returns the derivative as `g` times an integral. The integral is from 0 to plus or minus infinity, depending on the sign of `side`. A
+/// Returns the derivative as `g` times an integral from 0 to plus or minus infinity, depending on the sign of `side`. A
 /// Gauss-Legendre rule is applied up to the point where the integrand becomes negligible.
 fn tail(shape: f64, g: f64, side: f64) -> f64 {
     let exponent = |w: f64| (shape - g) * w - g * (w.exp_m1() - w);
     let offset = log_minus_mean(shape, g);
     let distance = (g - shape) * side;
-    // The quadratic term alone gives an initial value. Newton's method converges from this value.
+    // The quadratic term alone gives an initial value from which Newton's method converges.
     let mut end = 2.0 * DEPTH / (distance + (distance * distance + 2.0 * g * DEPTH).sqrt());
     for _ in 0..6 {
         let w = side * end;
@@ -120,7 +119,7 @@ fn tail(shape: f64, g: f64, side: f64) -> f64 {
     g * half * sum.sum::<f64>()
 }
 
-/// Returns `log g - digamma(shape)`. If both terms are large, they do not cancel.
+/// Returns `log g - digamma(shape)`, computed such that large terms do not cancel.
 fn log_minus_mean(shape: f64, g: f64) -> f64 {
     if shape < 10.0 {
         return g.ln() - digamma(shape);
@@ -229,8 +228,7 @@ mod tests {
 
     #[test]
     fn exponential_gradients_have_the_asymptotic_values() {
-        // The derivative `dg / dshape` does not have an elementary closed form. For large `g` the derivative is
-        // `log g - digamma(shape) + O(1 / g)`.
+        // The derivative `dg / dshape` does not have a closed form. For large `g`, it is `log g - digamma(shape) + O(1 / g)`.
         close(gradient(1.0, 1e12), 1e12f64.ln() - digamma(1.0), 1e-12, "large");
         // For small `g` the derivative is `g (digamma(shape + 1) - log g) / shape`.
         close(
@@ -303,7 +301,7 @@ mod tests {
         (shape * g.ln() - g - lgamma(shape + 1.0)).exp() * sum
     }
 
-    /// The Kolmogorov-Smirnov distance of a sample of size `n` from its own distribution is above `2.2 / sqrt n` with a probability of 1 / 8000.
+    /// For a sample of size `n` from the right distribution, the Kolmogorov-Smirnov distance exceeds `2.2 / sqrt n` with a probability of 1 / 8000.
     #[test]
     fn variates_follow_the_gamma_distribution() {
         for shape in SHAPES {
@@ -317,8 +315,7 @@ mod tests {
         }
     }
 
-    /// The mean of the derivatives equals the derivative of the mean. The latter is 1. The variance of the derivatives is estimated from the
-    /// sample.
+    /// The mean of the derivatives equals the derivative of the mean, which is 1. The variance of the derivatives is estimated from the sample.
     #[test]
     fn mean_gradient_is_the_gradient_of_the_mean() {
         for shape in SHAPES {
@@ -339,7 +336,7 @@ mod tests {
         assert!(gradient(1e-4, smallest) > 0.0);
     }
 
-    /// A rejected attempt is followed by an attempt with another block. The variates of one key therefore differ from each other.
+    /// After a rejected attempt, the next attempt uses a different block, so the variates of one key differ from each other.
     #[test]
     fn variates_differ() {
         let sample = sample(1.0);

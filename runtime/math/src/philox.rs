@@ -2,7 +2,7 @@
 //! 2, 3").
 //!
 //! Note \[Streams\]. A number is identified by its site, its coordinates (draw, example, step) and its element. The order in which numbers
-//! are generated does not matter. The key of a site is computed by [`key`]. Element `i` at the coordinates `(d, e, s)` is word `i % 4` of
+//! are generated does not matter. The key of a site is computed by [`key`]. Element `i` at the coordinates `(d, e, s)` uses word `i % 4` of
 //! the block with the counter `(i / 4, d, e, s)`. A uniform number is `(word + 0.5) * 2^-32`. Normal numbers are computed in pairs from
 //! words (0, 1) and (2, 3) of a block by the Box-Muller method. With `r = sqrt(-2 log u1)`, the even element is `r cos(2 pi u2)` and the
 //! odd element is `r sin(2 pi u2)`. A uniform number in `f32` is the `f64` number, rounded and then limited to at most `1 - 2^-24`, so that
@@ -32,8 +32,8 @@ pub fn block(counter: [u32; 4], key: [u32; 2]) -> [u32; 4] {
     words
 }
 
-/// Returns the key of a site. `seed` times the golden ratio of 64 bits is added to the FNV-1a hash of the site's bytes, and the sum is
-/// passed through the finaliser of splitmix64. The low half of the key is its first word.
+/// Returns the key of a site. The key is the FNV-1a hash of the site's bytes plus `seed` times the 64-bit golden ratio; the finaliser of
+/// splitmix64 is applied to this sum. The low half of the key is its first word.
 pub fn key(seed: u64, site: &str) -> u64 {
     let mut hash: u64 = 0xCBF2_9CE4_8422_2325;
     for byte in site.bytes() {
@@ -48,8 +48,8 @@ pub fn with_seed(key: u64, from: u64, to: u64) -> u64 {
     mix(site.wrapping_add(to.wrapping_mul(GOLDEN)))
 }
 
-/// Returns the key of an attempt at an element of a stream. The first attempt, with the number 0, has the key of the stream. All later
-/// attempts have different keys.
+/// Returns the key for attempt number `attempt` at an element of a stream. Attempt 0 has the key of the stream. Each later attempt has a
+/// different key.
 pub fn attempt(key: u64, number: u64) -> u64 {
     if number == 0 {
         key
@@ -58,7 +58,7 @@ pub fn attempt(key: u64, number: u64) -> u64 {
     }
 }
 
-/// The golden ratio of 64 bits: `2^64` divided by the golden ratio.
+/// The 64-bit golden ratio: `2^64` divided by the golden ratio.
 const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
 
 /// Applies the finaliser of splitmix64.
@@ -68,7 +68,7 @@ fn mix(mut mixed: u64) -> u64 {
     mixed ^ (mixed >> 31)
 }
 
-/// Inverts [`mix`]. The function undoes the steps in reverse order, with the inverses of the factors modulo 2^64.
+/// Inverts [`mix`]. Undoes the steps in reverse order, using the inverses of the factors modulo 2^64.
 fn unmix(mut mixed: u64) -> u64 {
     mixed = (mixed ^ (mixed >> 31) ^ (mixed >> 62)).wrapping_mul(0x3196_42B2_D24D_8EC3);
     mixed = (mixed ^ (mixed >> 27) ^ (mixed >> 54)).wrapping_mul(0x96DE_1B17_3F11_9089);
@@ -121,7 +121,7 @@ mod tests {
         }
     }
 
-    /// The test uses the known-answer vectors that Random123 1.09 publishes (`kat_vectors`).
+    /// The expected values are the known-answer vectors of Random123 1.09 (`kat_vectors`).
     #[test]
     fn known_answer_vectors_are_reproduced() {
         let ones = u32::MAX;
@@ -142,8 +142,7 @@ mod tests {
         );
     }
 
-    /// The averages of 40000 numbers and of their squares are within five standard errors of the mean and the second moment of the
-    /// distribution.
+    /// The averages of 40000 numbers, and of their squares, are within five standard errors of the distribution's mean and second moment.
     #[test]
     fn moments_are_those_of_the_distributions() {
         let (key, n) = (key(7, "site"), 40_000u64);

@@ -117,7 +117,7 @@ scalars! {
     Expm1 "expm1" (x) Reals Call => x.exp_m1();
     /// The largest integer that is not above `x`.
     Floor "floor" (x) Reals Inline => x.floor();
-    /// The derivative of a gamma variate `y` with respect to its shape `x`, at the same probability.
+    /// The derivative of a gamma variate `y` with respect to its shape `x`, at a fixed probability.
     GammaGradient "gamma_gradient" (x, y) Reals Call => gamma::gradient(x, y);
     /// `x <= y`.
     Le "le" (x, y) Comparison Inline => truth(x <= y);

@@ -32,7 +32,7 @@ pub fn softplus(x: f64) -> f64 {
 }
 
 /// Returns `log |Gamma(x)|`. Stirling's series is used above 10, the recurrence below 10, and the reflection formula for negative `x`
-/// (Abramowitz and Stegun 6.1.41, 6.1.17). The absolute error is below 2e-15 times the size of the terms that are added.
+/// (Abramowitz and Stegun 6.1.41, 6.1.17). The absolute error is below 2e-15 times the size of the terms whose sum is computed.
 pub fn lgamma(x: f64) -> f64 {
     if x.is_nan() {
         return x;
@@ -49,7 +49,7 @@ pub fn lgamma(x: f64) -> f64 {
     if x == 1.0 || x == 2.0 {
         return 0.0;
     }
-    // Near the zeros at 1 and 2, terms of the recurrence would cancel. A Taylor series is accurate there.
+    // Near the zeros at 1 and 2, the terms of the recurrence would cancel, so a Taylor series is used.
     if (x - 1.0).abs() < 0.2 {
         return lgamma_near_one(x - 1.0);
     }
@@ -86,8 +86,8 @@ fn lgamma_near_one(t: f64) -> f64 {
     sum
 }
 
-/// Returns the Riemann zeta function at an integer above 1. The result is a direct sum plus the Euler-Maclaurin formula for the remaining
-/// terms.
+/// Returns the Riemann zeta function at an integer above 1. Sums the first terms directly, and adds the rest by the Euler-Maclaurin
+/// formula.
 pub(crate) fn zeta(k: i32) -> f64 {
     const CUT: i32 = 40;
     let s = f64::from(k);
@@ -146,8 +146,8 @@ pub fn trigamma(x: f64) -> f64 {
     1.0 / z + 0.5 * w + series + shift
 }
 
-/// Returns the error function. Below 3/4 the function is computed by its series (Abramowitz and Stegun 7.1.6), and from 3/4 on by its
-/// complement.
+/// Returns the error function. Below 3/4, the function is computed by its series (Abramowitz and Stegun 7.1.6), and from 3/4 on as one
+/// minus its complement.
 pub fn erf(x: f64) -> f64 {
     let a = x.abs();
     if a >= 0.75 {
@@ -162,8 +162,7 @@ pub fn erf(x: f64) -> f64 {
     FRAC_2_SQRT_PI * (-a * a).exp() * sum
 }
 
-/// Returns `1 - erf x` with a small relative error. From 3/4 on, the result is computed by the continued fraction of Abramowitz and Stegun
-/// 7.1.14.
+/// Returns `1 - erf x` with a small relative error. From 3/4 on, it is computed by the continued fraction of Abramowitz and Stegun 7.1.14.
 pub fn erfc(x: f64) -> f64 {
     if x < 0.75 {
         return if x > -0.75 { 1.0 - erf(x) } else { 2.0 - erfc(-x) };
@@ -175,7 +174,7 @@ pub fn erfc(x: f64) -> f64 {
     let fraction = (1..=levels)
         .rev()
         .fold(0.0, |fraction, k| f64::from(k) / 2.0 / (x + fraction));
-    // If `x^2` is large, the rounding error of the square affects the exponential.
+    // If `x^2` is large, its rounding error affects the exponential.
     let square = x * x;
     let lost = x.mul_add(x, -square);
     (-square).exp() * (1.0 - lost) / (PI.sqrt() * (x + fraction))
@@ -192,8 +191,8 @@ mod tests {
         );
     }
 
-    /// The expected values have the digits of published tables (Abramowitz and Stegun). The gamma function at 1/2 is the square root of
-    /// pi.
+    /// The expected values come from published tables (Abramowitz and Stegun), with all printed digits. The gamma function at 1/2 is the
+    /// square root of pi.
     #[test]
     fn special_functions_have_their_tabulated_values() {
         close(lgamma(0.5), 0.5 * PI.ln());

@@ -1,7 +1,6 @@
 //! Constants for triangular densities that approximate Normal densities.
 
-/// The radius of a triangular density, divided by the standard deviation of a Normal. With this ratio, the triangular density is closest to the
-/// Normal density in `L2`.
+/// A triangular density is closest to a Normal density in `L2` if its radius is this number times the Normal's standard deviation.
 pub const ALPHA_L2: f64 = 2.297_003_764_578_613;
 
 /// The radius of a triangular density, divided by its own standard deviation. This ratio is `sqrt 6`.

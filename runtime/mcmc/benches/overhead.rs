@@ -1,4 +1,4 @@
-//! Measures the time of a leapfrog step without the evaluation of its gradient:
+//! Measures the time that a leapfrog step takes in addition to the evaluation of its gradient:
 //! `cargo bench -p bnnc-mcmc --bench overhead`.
 
 use bnnc_abi::sampling::{Adaptation, MetricKind, NutsOptions, Transition};
@@ -32,8 +32,8 @@ impl Target for Round {
     }
 }
 
-/// Returns the nanoseconds per leapfrog step without the time of the gradient, and the number of steps per iteration. The time
-/// is the minimum over 20 batches of iterations.
+/// Returns two numbers: the nanoseconds per leapfrog step, not counting the gradient, and the number of steps per iteration.
+/// The time is the minimum over 20 batches of iterations.
 fn overhead(dimension: usize, metric: MetricKind, step_size: f64, iterations: usize) -> (f64, f64) {
     let transition = Transition::Nuts(NutsOptions {
         max_depth: 10,

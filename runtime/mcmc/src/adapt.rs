@@ -22,7 +22,7 @@ pub enum Change {
     /// Only the step size changed. The metric is final from here on, so the step sizes of the following iterations are averaged.
     Last,
     /// The metric changed so much that the old step size is useless. If the step size is not fixed, the caller must search for a step size of the
-    /// right order of magnitude. It must pass this step size to [`Warmup::restart`].
+    /// right order of magnitude and pass it to [`Warmup::restart`].
     Order,
 }
 
@@ -140,7 +140,7 @@ impl Warmup {
     }
 
     /// Learns from an iteration of the warm-up. The arguments are the acceptance rate of the iteration, its final position, and the gradient at this
-    /// position if it is known. The gradient is not whitened.
+    /// position (not whitened), if it is known.
     pub fn learn(&mut self, acceptance: f64, position: &[f64], gradient: Option<&[f64]>) -> Change {
         self.dual.learn(acceptance);
         let iteration = self.done;

@@ -1,12 +1,12 @@
-//! The diagnostics of the draws of a quantity: the agreement of the chains, and the accuracy of estimates.
+//! Diagnostics for the draws of a quantity: whether the chains agree, and how accurate the estimates are.
 //!
 //! Note \[Conventions\]. The draws of a quantity are one slice per chain, without the warm-up. Chains are truncated to the length of the shortest.
 //! The diagnostics are defined in Vehtari, Gelman, Simpson, Carpenter and Buerkner (2021), "Rank-normalization, folding, and localization: an
 //! improved R-hat for assessing convergence of MCMC", Bayesian Analysis 16(2). The diagnostics are computed as in the R package posterior and in
 //! ArviZ. Each chain is split into halves. Autocorrelations are summed with Geyer's initial monotone sequence. For `S` draws, an effective sample
 //! size is at most `S log10 S`, and the normal score of rank `r` is the normal quantile of `(r - 3/8) / (S + 1/4)`. Undefined numbers are NaN. If a
-//! draw is not finite, all numbers about the quantity are undefined. If a quantity is constant, or chains have fewer than four draws, then R-hat,
-//! effective sample sizes and standard errors are undefined.
+//! draw is not finite, all estimates and diagnostics of the quantity are undefined. If a quantity is constant, or if chains have fewer than four
+//! draws, then R-hat, effective sample sizes and standard errors are undefined.
 
 pub mod advice;
 pub mod autocovariance;
@@ -45,8 +45,8 @@ pub struct QuantitySummary {
     pub mcse_sd: f64,
     /// The effective sample size of the bulk (bulk ESS).
     pub ess_bulk: f64,
-    /// The effective sample size of the tails (tail ESS). It is the smaller of two effective sample sizes: for
-    /// the 5 % quantile, and for the 95 % quantile.
+    /// The effective sample size of the tails (tail ESS). It is the smaller of two effective sample sizes, one for the 5 % quantile and one for the
+    /// 95 % quantile.
     pub ess_tail: f64,
     /// The rank-normalised split R-hat.
     pub rhat: f64,
@@ -102,13 +102,14 @@ impl Summariser {
         }
     }
 
-    /// Returns the effective sample size of the mean of a function of the draws.
+    /// Applies a function to the draws, and returns the effective sample size of the mean of the results.
     fn size(&mut self, function: impl FnMut(f64) -> f64) -> f64 {
         self.mapped.fill_with(&self.halves, function);
         effective::size(&self.mapped, &mut self.covariance)
     }
 
-    /// Maps the draws by a function and the results to normal scores. Returns the R-hat of the scores, and leaves the scores in `mapped`.
+    /// Applies a function to the draws, and replaces the results by normal scores. Returns the R-hat of the scores, and leaves the scores in
+    /// `mapped`.
     fn rhat(&mut self, function: impl FnMut(f64) -> f64) -> f64 {
         self.mapped.fill_with(&self.halves, function);
         if !self.mapped.vary(2) {

@@ -1,4 +1,4 @@
-//! The part that is common to all samplers that move along trajectories of a Hamiltonian.
+//! The code that all samplers with Hamiltonian trajectories share.
 //!
 //! A [`Hamiltonian`] searches for an initial step size, runs a [`Trajectory`] in each iteration, and adapts the step size and the metric
 //! during the warm-up. A trajectory makes two decisions: where the next leapfrog step starts, and where the iteration ends.
@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 /// The next action of a trajectory.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Next {
-    /// Take a leapfrog step. A negative step size goes back in time.
+    /// Take a leapfrog step. With a negative step size, the step goes back in time.
     Step {
         /// The start point of the step.
         from: PointSlot,
@@ -33,7 +33,7 @@ pub enum Next {
 /// The outcome of an iteration.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TrajectoryOutcome {
-    /// The slot of the new state. The slot has one hold. This hold passes to the caller.
+    /// The slot of the new state. It has one hold, which passes to the caller.
     pub chosen: PointSlot,
     /// The acceptance rate that is used to adapt the step size.
     pub acceptance: f64,
@@ -50,8 +50,7 @@ pub struct TrajectoryOutcome {
 /// If the energy error of a step is above this value, the iteration diverges, as in Stan.
 pub const DIVERGENCE: f64 = 1000.0;
 
-/// Returns whether a step with this energy error diverges. An error that is not finite is a divergence too, even if the error
-/// is negative.
+/// Returns whether a step with this energy error diverges. An error that is not finite is also a divergence, even if it is negative.
 pub fn diverges(error: f64) -> bool {
     !error.is_finite() || error > DIVERGENCE
 }
@@ -87,7 +86,7 @@ pub struct TrajectoryContext<'a> {
 
 /// The trajectory of one iteration.
 pub trait Trajectory: Send {
-    /// The name of the sampler. It marks the sampler's saved states.
+    /// The name of the sampler, which is stored in its saved states.
     const NAME: &'static str;
     /// The names of the statistics that accompany each draw: a prefix of [`STATS`].
     const STATS: &'static [&'static str];
@@ -211,7 +210,7 @@ impl<T: Trajectory> Hamiltonian<T> {
 
     /// Takes a trial step of the search from the current state, with a fresh momentum.
     fn try_step(&mut self, search: StepSizeSearch) -> SamplerRequest<'_> {
-        // The momenta of trial steps are independent of the momenta of iterations.
+        // The momenta of trial steps are independent of those of iterations.
         let trial = TrialStep::after(search.trials());
         self.points
             .refresh_for_trial(self.state, self.noise, (self.iteration, trial));

@@ -2,8 +2,8 @@
 //! using Hamiltonian dynamics", section 5.3.2).
 //!
 //! The step size of each iteration is the adapted step size times a uniform number between 0.9 and 1.1. Without this factor, a chain could be trapped
-//! in an orbit with a period equal to the length of the trajectory (Neal 2011, section 5.3.3). A trajectory ends early only at a step with an energy
-//! that is not finite. The chain then stays where it is. The reverse trajectory would contain the same step, so the chain remains exact.
+//! in an orbit with a period equal to the length of the trajectory (Neal 2011, section 5.3.3). A trajectory ends early only if the energy after a
+//! step is not finite. The chain then stays where it is. It remains exact, because the reverse trajectory would contain the same step.
 
 use crate::hamiltonian::points::PointSlot;
 use crate::hamiltonian::{
@@ -16,7 +16,7 @@ use bnnc_abi::sampling::HmcOptions;
 /// The sampler of static Hamiltonian Monte Carlo.
 pub type Hmc = Hamiltonian<Static>;
 
-/// In either direction, the step size of an iteration differs from the adapted step size by at most this fraction.
+/// The step size of an iteration is above or below the adapted step size by at most this fraction.
 const VARIATION: f64 = 0.1;
 
 /// Creates a sampler with `options.steps` steps per iteration, at least one.

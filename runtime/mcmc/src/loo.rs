@@ -1,6 +1,7 @@
 //! Estimates of how well a model predicts unseen rows, from the posterior given all rows: PSIS-LOO and WAIC.
 //!
-//! Rows are processed one at a time. Each row needs its log likelihood under every draw. Afterwards only sums over rows are kept. PSIS-LOO follows
+//! Rows are processed one at a time. The estimates for a row need its log likelihood under every draw. Afterwards, only sums over rows are kept.
+//! PSIS-LOO follows
 //! Vehtari, Gelman and Gabry (2017), "Practical Bayesian model evaluation using leave-one-out cross-validation and WAIC", Statistics and Computing
 //! 27. The smoothing follows Vehtari, Simpson, Gelman, Yao and Gabry (2024), "Pareto smoothed importance sampling", JMLR 25(72). The conventions
 //! agree with the R package loo.
@@ -61,7 +62,7 @@ pub struct LooEstimator {
 }
 
 impl LooEstimator {
-    /// Returns the effective sample size of the mean likelihood of a row, divided by the number of draws (Vehtari et al. 2024). If the effective
+    /// Returns the effective sample size for a row's mean likelihood, divided by the number of draws (Vehtari et al. 2024). If the effective
     /// sample size is undefined, returns 1. `chains` holds the log likelihood of the row under the draws of each chain.
     pub fn relative_efficiency(&mut self, chains: &[&[f64]]) -> f64 {
         let [log_likelihood, likelihood] = &mut self.halves;
@@ -143,7 +144,8 @@ fn variance(values: &[f64]) -> f64 {
     moments.squares / (moments.count as f64 - 1.0)
 }
 
-/// The number of values, their sum, and the sum of their squared deviations from the mean. The values are added without cancellation (Welford 1962).
+/// The number of values, their sum, and the sum of their squared deviations from the mean. The sums are updated such that terms do not cancel
+/// (Welford 1962).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Moments {
     count: usize,
@@ -168,7 +170,7 @@ impl Moments {
     }
 }
 
-/// A sum over rows, and its standard error if the rows are regarded as a random sample. The error is NaN if there is a single row.
+/// A sum over rows, and its standard error if the rows are treated as a random sample. The error is NaN if there is a single row.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LooEstimate {
     /// The sum.
@@ -200,7 +202,7 @@ pub struct Total {
 }
 
 impl Total {
-    /// Returns an empty total, for rows with `draws` draws.
+    /// Returns sums that do not include any rows yet. Each row has log likelihoods under `draws` draws.
     pub fn new(draws: usize) -> Total {
         Total {
             good: good_shape(draws),
@@ -245,8 +247,8 @@ impl Total {
         estimate(&self.loo[1])
     }
 
-    /// Returns the Monte Carlo standard error of `elpd`. If the shape of some row is above [`good_shape`], the error would be underestimated, and
-    /// the result is NaN.
+    /// Returns the Monte Carlo standard error of `elpd`. If the shape of some row is above [`good_shape`], the result is NaN, because the error
+    /// would be underestimated.
     pub fn mcse(&self) -> f64 {
         if self.shapes.good == self.rows() {
             self.variances.sqrt()
@@ -276,8 +278,8 @@ impl Total {
     }
 }
 
-/// Compares two models. Returns the sum over rows of the differences of their estimates. The standard error of the sum regards the rows as a random
-/// sample (Vehtari, Gelman and Gabry 2017, equation 24).
+/// Compares two models. For each row, takes the difference of their estimates, and returns the sum over all rows. The standard error of the sum
+/// treats the rows as a random sample (Vehtari, Gelman and Gabry 2017, equation 24).
 pub fn difference(rows: &[LooRow], others: &[LooRow]) -> LooEstimate {
     let mut moments = Moments::default();
     for (row, other) in rows.iter().zip(others) {

@@ -20,9 +20,9 @@ use step_size::StepSize;
 /// The drift of the proposal: see Note \[Proposals\].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Drift {
-    /// The proposal is a random walk without drift.
+    /// The proposal is a random walk, without a drift.
     None,
-    /// A drift along the gradient: the chain is a Metropolis-adjusted Langevin algorithm.
+    /// The drift follows the gradient: the chain is a Metropolis-adjusted Langevin algorithm (MALA).
     Gradient,
 }
 
@@ -54,7 +54,7 @@ pub struct Metropolis {
     scale: f64,
     noise: ChainNoise,
     state: State,
-    /// True if the sampler waits for the density at the start of the chain. The arrival of this density does not end an iteration.
+    /// True if the sampler waits for the density at the start of the chain. Receiving this density does not end an iteration.
     first: bool,
     candidate: Vec<f64>,
     /// The vector `m` of the proposal: see Note \[Proposals\].
@@ -64,7 +64,7 @@ pub struct Metropolis {
     stats: [f64; STATS.len()],
 }
 
-/// The data that determine all later iterations, and that are saved and restored.
+/// The state that is saved and restored. It determines all later iterations.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 struct State {
     /// The number of complete iterations.
@@ -133,8 +133,7 @@ impl Metropolis {
         }
     }
 
-    /// Begins an iteration. If an element of the proposal is not finite, the proposal is rejected. Its log density is then never
-    /// requested.
+    /// Begins an iteration. A proposal with an element that is not finite is rejected without requesting its log density.
     fn go(&mut self) -> SamplerRequest<'_> {
         self.propose();
         if self.candidate.iter().all(|value| value.is_finite()) {
@@ -184,7 +183,7 @@ impl Metropolis {
             }
             None => f64::NEG_INFINITY,
         };
-        // If quantities overflow, the log ratio can be NaN. A proposal with this log ratio is rejected.
+        // An overflow can make the log ratio NaN. The proposal is then rejected.
         let acceptance = if log_ratio >= 0.0 {
             1.0
         } else {
@@ -212,8 +211,8 @@ impl Metropolis {
         })
     }
 
-    /// Adapts the step size and the metric after an iteration of the warm-up. After a change of the metric, the old step size does not fit the
-    /// new metric. The adaptation of the step size is therefore restarted.
+    /// Adapts the step size and the metric after an iteration of the warm-up. If the metric has changed, restarts the adaptation of the step size,
+    /// because the old step size does not fit the new metric.
     fn learn(&mut self, acceptance: f64) {
         self.state.step.learn(acceptance);
         if self.state.warmup.learn(acceptance, &self.state.position, None) == Change::Order {

@@ -29,10 +29,10 @@ pub enum Purpose {
 pub struct TrialStep(u32);
 
 impl TrialStep {
-    /// The largest index of a trial step. Up to this index, trial steps have different random numbers.
+    /// The largest index of a trial step. Trial steps with different indices have different random numbers.
     const MOST: u32 = (1 << 24) - 1;
 
-    /// Returns the index of the trial step that follows `others` earlier trial steps.
+    /// Returns the index of a trial step that comes after `others` earlier trial steps.
     pub fn after(others: u32) -> TrialStep {
         TrialStep(others.saturating_add(1).min(TrialStep::MOST))
     }
@@ -52,17 +52,17 @@ impl ChainNoise {
         }
     }
 
-    /// Returns the coordinates of an iteration: three words. The first word has the purpose in its low byte, and bits 40 to 63 of the iteration in
-    /// the other bytes. The second word has bits 32 to 39 of the iteration in its low byte. The other bytes of the second word are zero here;
-    /// [`ChainNoise::trial_coordinates`] stores the trial step there. The third word has bits 0 to 31 of the iteration.
+    /// Returns the coordinates of an iteration: three words. The first word holds the purpose in its low byte, and bits 40 to 63 of the iteration in
+    /// the other bytes. The second word holds bits 32 to 39 of the iteration in its low byte. Its other bytes are zero here;
+    /// [`ChainNoise::trial_coordinates`] stores the trial step in them. The third word holds bits 0 to 31 of the iteration.
     fn coordinates(purpose: Purpose, iteration: u64) -> [u32; 3] {
         let above = (iteration >> 40) as u32;
         let middle = u32::from((iteration >> 32) as u8);
         [purpose as u32 | (above << 8), middle, iteration as u32]
     }
 
-    /// Returns the coordinates for the momentum of a trial step before an iteration. These coordinates differ from the coordinates of every
-    /// iteration and of every other trial step.
+    /// Returns the coordinates for the momentum of a trial step before an iteration. These coordinates differ from those of every iteration and
+    /// every other trial step.
     fn trial_coordinates(iteration: u64, trial: TrialStep) -> [u32; 3] {
         let [purpose, middle, low] = ChainNoise::coordinates(Purpose::Motion, iteration);
         [purpose, middle | (trial.0 << 8), low]
@@ -116,7 +116,7 @@ mod tests {
     }
 
     /// Returns 0, the numbers with a single bit set, and the numbers with all bits set. If two fields of the coordinates shared a bit, some of these
-    /// numbers would give equal coordinates.
+    /// numbers would lead to equal coordinates.
     fn edges<T: From<u8> + std::ops::Shl<u32, Output = T> + std::ops::Not<Output = T>>(bits: u32) -> Vec<T> {
         let single = (0..bits).map(|bit| T::from(1) << bit);
         single.chain([T::from(0), !T::from(0)]).collect()

@@ -1,4 +1,5 @@
-//! The no-U-turn sampler. Trajectories double until they turn back (Hoffman and Gelman 2014). States are chosen with multinomial weights
+//! The no-U-turn sampler. Trajectories double until they turn back (Hoffman and Gelman 2014). The next state of the chain is chosen from
+//! the trajectory with multinomial weights
 //! (Betancourt 2017, "A conceptual introduction to Hamiltonian Monte Carlo", appendix A). The sampler also makes the checks across subtrees
 //! that Stan introduced in version 2.21.
 //!
@@ -38,9 +39,9 @@ pub struct Doubling {
     left: PointSlot,
     right: PointSlot,
     chosen: PointSlot,
-    /// The logarithm of the sum of the weights of all points of the trajectory.
+    /// The logarithm of the total weight of all points in the trajectory.
     log_weight: f64,
-    /// The sum of the momenta of all points of the trajectory.
+    /// The sum of the momenta of all points in the trajectory.
     momentum: Vec<f64>,
     depth: u32,
     forward: bool,
@@ -101,7 +102,7 @@ impl Doubling {
         let Some(tree) = self.trees.pop() else {
             unreachable!("a doubling has a tree");
         };
-        // The new tree is chosen more often than its weight requires. The chain therefore moves further, and is still exact.
+        // The new tree is chosen with a higher probability than its weight requires. The chain then moves further and remains exact.
         let uniform = scene
             .noise
             .uniform(Purpose::Accept, scene.iteration, self.depth as usize);

@@ -2,8 +2,8 @@
 //! by Kawasaki, Holzmann and Adu-Gyamfi (2022).
 //!
 //! The acceptance probability of a proposal depends on the change of the loss. This change is estimated from a few batches instead of all rows. The
-//! noise of the estimate increases the mean acceptance. A penalty reduces the acceptance by the same amount. It is computed from the estimated
-//! variance of the change. If `d` is the estimated change of the loss and `u` is the penalty, the acceptance probability is
+//! noise of the estimate increases the mean acceptance. A penalty, computed from the estimated variance of the change, reduces the acceptance by the
+//! same amount. If `d` is the estimated change of the loss and `u` is the penalty, the acceptance probability is
 //! `min(1, q(back) / q(forth) exp(-d - u))`.
 
 pub mod correction;
@@ -19,7 +19,7 @@ use bnnc_abi::sampling::{Penalty, Proposal};
 use estimate::{Losses, NoisyDifference, power};
 
 /// The names of the statistics that accompany a draw. `delta` is the estimated change of the loss, and `delta_variance` is the estimated variance of
-/// `delta`. `delta` and `delta_variance` are 0 if the density cannot be computed (`diverging`).
+/// `delta`. Both are 0 if the density cannot be computed (`diverging`).
 pub const STATS: [&str; 6] = [
     "acceptance_rate",
     "accepted",
@@ -32,8 +32,8 @@ pub const STATS: [&str; 6] = [
 /// A chain of the penalty method.
 ///
 /// Note \[Batches of gradients\]. The forward and the reverse proposal use gradients on the same rows. These rows are chosen independently of the
-/// rows that are used to estimate the loss difference. For given rows of the gradient, the proposal is therefore an ordinary proposal. The noise
-/// of the loss difference is independent of the proposal.
+/// rows that are used to estimate the loss difference. Once the rows of the gradient are fixed, the proposal is therefore an ordinary proposal, and
+/// the noise of the loss difference does not depend on it.
 #[derive(Clone, Debug)]
 pub struct PenaltyMethod {
     noise: ChainNoise,
@@ -65,7 +65,7 @@ enum Stage {
     Differences,
 }
 
-/// The choice of the rows whose gradient determines the proposal.
+/// Chooses the rows whose gradient determines the proposal.
 #[derive(Clone, Debug)]
 struct Gradients {
     /// The chooser of the rows; `None` if all rows are used.
@@ -209,7 +209,7 @@ impl PenaltyMethod {
         self.ask_differences()
     }
 
-    /// Accepts or rejects the proposal, and ends the iteration. Without an estimate, the proposal is rejected.
+    /// Accepts or rejects the proposal, and ends the iteration. If the loss difference could not be estimated, the proposal is rejected.
     fn settle(&mut self, estimate: Option<NoisyDifference>) -> SamplerRequest<'_> {
         let known = estimate.filter(|one| one.difference.is_finite() && one.penalty.is_finite());
         let logarithm = known.map_or(f64::NEG_INFINITY, |one| {

@@ -1,8 +1,8 @@
-//! The random choice of the rows of batches. The rows depend on the iteration and the purpose, not on earlier choices.
+//! Chooses the rows of batches at random. The choice depends on the iteration and the purpose, not on earlier choices.
 //!
 //! The rows of all shards are numbered consecutively, so that each shard is a contiguous range. Batches are chosen independently of each other.
-//! Every shard contributes a fixed number of rows to a batch. All subsets of this size are equally likely, up to a relative error of `rows / 2^32`.
-//! This is the resolution of the uniform numbers.
+//! Every shard contributes a fixed number of rows to a batch. All subsets of this size are equally likely, up to a relative error of `rows / 2^32`
+//! that comes from the resolution of the uniform numbers.
 
 use crate::noise::{ChainNoise, Purpose};
 
@@ -33,9 +33,9 @@ struct Shard {
 pub struct Chooser {
     shards: Vec<Shard>,
     replacement: bool,
-    /// The integers from 0 in increasing order. The order changes only during a choice.
+    /// The integers from 0 on, in increasing order except during a choice.
     order: Vec<u32>,
-    /// The positions in `order` that the first positions were swapped with. The first element belongs to the first position, and so on.
+    /// The swaps of the current choice: element `i` is the position in `order` with which position `i` was swapped.
     swapped: Vec<u32>,
 }
 
@@ -126,9 +126,9 @@ impl Chooser {
     }
 }
 
-/// The rows for estimating a gradient. The rows are chosen from all shards together, as if these were a single shard. If each shard contributed
-/// a fixed number of rows, the number would have to be rounded. The gradient times [`GradientRows::factor`] would then be a biased estimate of
-/// the gradient over all rows.
+/// The rows for estimating a gradient. The rows are chosen from all shards together, as if these were a single shard. If each shard contributed a
+/// fixed number of rows, these numbers would have to be rounded, and the gradient times [`GradientRows::factor`] would be a biased estimate of the
+/// gradient over all rows.
 #[derive(Clone, Debug)]
 pub struct GradientRows {
     /// The chooser of the rows; `None` if all rows are used.
@@ -181,7 +181,8 @@ fn below(count: usize, uniform: f64) -> usize {
     ((uniform * count as f64) as usize).min(count - 1)
 }
 
-/// Returns the number of rows of each shard in a batch of `batch` rows. The numbers are proportional to the sizes of the shards, and are rounded by
+/// Returns how many rows each shard contributes to a batch of `batch` rows. The numbers are proportional to the sizes of the shards, and are
+/// rounded by
 /// the method of largest remainders. If remainders are equal, the earlier shard is rounded up. Every shard that is not empty contributes at least
 /// one row. If more than `batch` shards are not empty, the result is therefore a larger batch. If `batch` is 0 or at least the number of all rows,
 /// the batch has all rows.
@@ -211,8 +212,8 @@ fn lift(counts: &mut [usize], shards: &[usize]) {
     for shard in 0..counts.len() {
         if counts[shard] == 0 && shards[shard] > 0 {
             counts[shard] = 1;
-            // Several shards may have the largest contribution. The last of them then loses a row, because it was the last to receive a row
-            // for its remainder.
+            // Several shards may have the largest contribution. In this case, the last of them loses a row, because it was the last to be rounded
+            // up.
             if let Some(largest) = counts.iter_mut().max().filter(|count| **count > 1) {
                 *largest -= 1;
             }
@@ -299,8 +300,8 @@ mod tests {
     }
 
     /// A row is in a batch with the probability `count / rows`. A pair of rows is in a batch with the probability
-    /// `count (count - 1) / (rows (rows - 1))`. Consider the event that one row is in a first batch and another row in a second batch. Its
-    /// probability is the product of the probabilities of the rows.
+    /// `count (count - 1) / (rows (rows - 1))`. Different batches are independent: the probability that one row is in the first batch and another
+    /// row in the second is the product of their probabilities.
     #[test]
     fn rows_and_pairs_are_equally_likely() {
         let (times, mut chooser) = (20_000, Chooser::new(&[2, 6], &[1, 3], false));

@@ -1,4 +1,4 @@
-//! Serialises and reads the states of samplers.
+//! Writes and reads the saved states of samplers.
 
 use crate::seam::Corrupt;
 use serde::{Serialize, de::DeserializeOwned};

@@ -1,4 +1,4 @@
-//! The step size of each iteration of a sampler without an acceptance step.
+//! Step-size schedules for samplers without an acceptance step.
 
 use bnnc_abi::sampling::Steps;
 use std::f64::consts::PI;
@@ -96,7 +96,7 @@ mod tests {
         let schedule = StepSizeSchedule::new(steps, 0.5, 6);
         let explores: Vec<bool> = (0..6).map(|iteration| schedule.at(iteration).explores).collect();
         assert_eq!(explores, [true, true, false, true, true, false]);
-        // A run of seven iterations in two cycles has a first cycle of four iterations and a second cycle of three iterations.
+        // If a run has seven iterations in two cycles, the first cycle has four iterations and the second has three.
         assert_eq!(StepSizeSchedule::new(steps, 0.5, 7).at(4).size, 0.5);
     }
 

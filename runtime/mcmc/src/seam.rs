@@ -51,8 +51,8 @@ pub struct Draw<'a> {
     pub stats: &'a [f64],
 }
 
-/// The answer to a request. A number that is not finite marks a point where the density cannot be computed. The sampler then reports a
-/// divergence or rejects the point, and continues.
+/// The answer to a request. A number that is not finite marks a point where the density cannot be computed. The sampler then either reports a
+/// divergence or rejects the point. In both cases, it continues.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Answer<'a> {
     /// Begin the chain, or continue after a draw.
@@ -81,7 +81,7 @@ pub trait Sampler: Send {
     /// iterations, this function does not allocate memory.
     fn advance(&mut self, answer: Answer<'_>) -> SamplerRequest<'_>;
 
-    /// Returns the names of the statistics that accompany every draw. If ArviZ has a name for a statistic, this name is used: `lp`,
+    /// Returns the names of the statistics that accompany every draw. Statistics that have a name in ArviZ use this name: `lp`,
     /// `acceptance_rate`, `step_size`, `tree_depth`, `n_steps`, `diverging`, `energy`.
     fn stats(&self) -> &'static [&'static str];
 
@@ -113,8 +113,8 @@ pub trait Target {
     /// Returns the log density at `at`: see Note \[Densities\].
     fn value(&mut self, at: &[f64], rows: Option<&[u32]>, scale: f64) -> f64;
 
-    /// Computes the answer to [`SamplerRequest::Differences`]. Returns the change of `log prior + log Jacobian`, and writes the change of the log
-    /// likelihood of each group.
+    /// Computes the answer to [`SamplerRequest::Differences`]. Returns the change of `log prior + log Jacobian`, and writes each group's change
+    /// of the log likelihood.
     fn differences(
         &mut self,
         from: &[f64],

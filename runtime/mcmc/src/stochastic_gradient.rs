@@ -50,8 +50,8 @@ pub struct StochasticGradient {
     warmup: u64,
     noise: ChainNoise,
     state: State,
-    /// True if the sampler waits for the gradient at the start of the chain. The first step needs this gradient, but its arrival does not
-    /// end an iteration.
+    /// True if the sampler waits for the gradient at the start of the chain. The first step needs this gradient, but receiving it does
+    /// not end an iteration.
     first: bool,
     /// The position where the gradient is requested next.
     candidate: Vec<f64>,
@@ -59,7 +59,7 @@ pub struct StochasticGradient {
     stats: [f64; STATS.len()],
 }
 
-/// The data that determine all later iterations, and that are saved and restored.
+/// The state that is saved and restored. It determines all later iterations.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 struct State {
     /// The number of complete iterations.
@@ -117,7 +117,7 @@ impl StochasticGradient {
         }
     }
 
-    /// Requests the gradient at the candidate. The rows of the batch depend on the index that the candidate will have as a draw.
+    /// Requests the gradient at the candidate. The rows of the batch depend on the index of the draw that the candidate will become.
     fn ask(&mut self) -> SamplerRequest<'_> {
         let number = if self.first { 0 } else { self.state.iteration + 1 };
         self.rows.choose(self.noise, number);
@@ -216,8 +216,8 @@ impl StochasticGradient {
         })
     }
 
-    /// Proposes a candidate, and requests its gradient. If an element of the candidate is not finite, the candidate is rejected, and its
-    /// gradient is never requested.
+    /// Proposes a candidate, and requests its gradient. A candidate with an element that is not finite is rejected without requesting its
+    /// gradient.
     fn go(&mut self) -> SamplerRequest<'_> {
         self.propose();
         if self.candidate.iter().all(|value| value.is_finite()) {

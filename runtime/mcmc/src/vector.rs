@@ -1,5 +1,5 @@
-//! Arithmetic on slices. Sums use a fixed number of lanes. These sums therefore compile to vector instructions, and have the same result on
-//! every machine.
+//! Arithmetic on slices. Sums use a fixed number of lanes, so that they compile to vector instructions and have the same result on every
+//! machine.
 
 /// The number of partial sums that a sum over elements is split into.
 const LANES: usize = 16;

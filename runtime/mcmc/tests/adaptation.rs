@@ -177,7 +177,7 @@ fn a_given_step_size_is_kept() {
     }
 }
 
-/// The chain starts far away. The density is steep there. The search finds a step size that lets the chain move towards the bulk of the
+/// The chain starts far away, where the density is steep. The search finds a step size with which the chain can move towards the bulk of the
 /// distribution.
 #[test]
 fn chains_return_from_starts_far_away() {
@@ -194,7 +194,7 @@ fn chains_return_from_starts_far_away() {
     assert!(draws.iter().all(|draw| draw.position[0].abs() < 8.0));
 }
 
-/// The likelihood is divided by the temperature: the sampler requests the log likelihood multiplied by one over the temperature.
+/// The log likelihood is divided by the temperature: the sampler requests it multiplied by one over the temperature.
 #[test]
 fn temperature_divides_the_likelihood() {
     use bnnc_mcmc::seam::{Answer, SamplerRequest};
@@ -235,7 +235,7 @@ fn warm_ups_with_gradients_take_few_steps() {
     assert!(steps < 800.0 * 10.0, "{steps} steps");
 }
 
-/// Four quantities have correlations near 1. With a dense metric, their trajectories are as short as the trajectories of independent quantities.
+/// Four quantities have correlations near 1. With a dense metric, trajectories are as short as for independent quantities.
 /// The step size is about 1, and half a turn has the length `pi`, so trajectories have 3 or 7 steps.
 #[test]
 fn dense_metrics_remove_correlations_near_one() {
@@ -261,8 +261,8 @@ fn dense_metrics_remove_correlations_near_one() {
 }
 
 /// With a dense metric, trajectories of independent quantities are as short as with a diagonal metric, even if there are few draws per dimension. If
-/// quantities share nearly all of their variance, the noise of the estimated covariance makes trajectories longer, by a factor of up to 5.8 compared
-/// with the usual 7 steps. With a diagonal metric, trajectories of such quantities would have hundreds of steps.
+/// quantities share nearly all of their variance, the noise of the estimated covariance makes trajectories up to 5.8 times as long as the usual 7
+/// steps. With a diagonal metric, trajectories of such quantities would have hundreds of steps.
 #[test]
 fn dense_metrics_from_few_draws_keep_trajectories_short() {
     let steps = |shared: f64, dimension: usize| {

@@ -12,7 +12,7 @@ use bnnc_mcmc::setup::Setup;
 use chains::{Density, Drawn, draws, stat};
 use targets::{adapted, nuts};
 
-/// The results of several seeds, with one element per seed. Each seed has four chains.
+/// The results for several seeds, one element per seed. For each seed, four chains are run.
 #[derive(Debug, Default)]
 struct Sweep {
     rhat: Vec<f64>,
@@ -78,8 +78,8 @@ fn sweep(
 const PLACES: usize = 11;
 
 /// A Gaussian process with a squared exponential covariance and Poisson counts, on the unconstrained scale (`gp_pois_regr` of posteriordb). The
-/// parameters are the log length scale, the log amplitude, and standard normal variables. The variables are multiplied by the Cholesky factor of
-/// the covariance.
+/// parameters are the log length scale, the log amplitude, and standard normal variables that are multiplied by the Cholesky factor of the
+/// covariance.
 #[allow(clippy::needless_range_loop, reason = "a factorisation is written in indices")]
 fn counts(at: &[f64], gradient: &mut [f64]) -> f64 {
     const COUNTS: [f64; PLACES] = [40.0, 37.0, 29.0, 12.0, 4.0, 3.0, 9.0, 19.0, 77.0, 82.0, 33.0];

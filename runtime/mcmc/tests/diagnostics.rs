@@ -222,7 +222,7 @@ fn ess_of_autoregressive_chains_has_the_known_value() {
     }
 }
 
-/// Divides the errors of estimates by their standard errors. The mean square of the results is 1.
+/// Divides the errors of estimates by their standard errors, and checks that the mean square of the results is 1.
 #[test]
 fn standard_errors_agree_with_the_actual_errors() {
     let repeats = 300;

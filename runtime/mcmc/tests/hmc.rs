@@ -73,8 +73,8 @@ fn periodic_orbits_do_not_trap_the_chain() {
 }
 
 /// On a standard normal target, the second difference of three successive positions of a leapfrog trajectory is the squared
-/// step size times the negative middle position, whatever the momentum is. The positions of the gradients of a trajectory of
-/// two steps, together with the draw before them, therefore show the step size of each iteration.
+/// step size times the negative middle position, whatever the momentum is. Therefore, the draw before a trajectory of two
+/// steps and the two positions at which this trajectory requests gradients show the step size of the iteration.
 #[test]
 fn the_step_size_varies_by_a_tenth_in_either_direction() {
     const SIZE: f64 = 0.5;
@@ -94,7 +94,7 @@ fn the_step_size_varies_by_a_tenth_in_either_direction() {
     };
     let drawn = run(&transition, &mut round, &[1.0], length);
     let starts = std::iter::once(1.0).chain(drawn.iter().map(|draw| draw.position[0]));
-    // The first gradient is that of the start.
+    // The first gradient is the gradient at the start.
     let trajectories = met[1..].chunks_exact(2).zip(starts);
     let factors: Vec<f64> = trajectories
         .filter(|(steps, _)| steps[0].abs() > 1e-3)
@@ -114,7 +114,7 @@ fn the_step_size_varies_by_a_tenth_in_either_direction() {
     assert!((mean - 1.0).abs() < 5.0 * 0.0577 / 3900.0_f64.sqrt(), "{mean}");
 }
 
-/// The deliberate defect of a trajectory.
+/// A deliberate defect of a trajectory.
 #[derive(Clone, Copy)]
 enum Mistake {
     /// The trajectory is correct.

@@ -55,8 +55,8 @@ fn kept(drawn: &[Drawn], element: usize, function: impl Fn(f64) -> f64) -> Vec<f
         .collect()
 }
 
-/// Returns the mean acceptance probability in equilibrium on the standard normal distribution. The mean acceptance probability is an integral over
-/// the position and the noise, and uses the densities of the forward and the reverse proposal.
+/// Returns the mean acceptance probability in equilibrium on the standard normal distribution: an integral over the position and the noise, computed
+/// with the densities of the forward and the reverse proposal.
 fn acceptance(step_size: f64) -> f64 {
     let log_q = |from: f64, to: f64| -(to - from + step_size * from).powi(2) / (4.0 * step_size);
     let (width, half) = (0.03, 250);
@@ -232,7 +232,7 @@ fn step_size_and_metric_are_adapted() {
     }
 }
 
-/// Each iteration makes exactly one request. The request is for all rows, and the log likelihood is divided by the temperature.
+/// Each iteration makes exactly one request, which is for all rows and for a log likelihood divided by the temperature.
 #[test]
 fn each_iteration_requests_one_gradient() {
     let transition = mala(Some(0.5), MetricKind::Unit);

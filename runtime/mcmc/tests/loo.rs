@@ -109,8 +109,7 @@ fn totals_are_sums_with_standard_errors() {
     );
 }
 
-/// Returns three results: observations of the model `y ~ Normal(theta, 1)`, `theta ~ Normal(0, 2)`, the mean of the posterior of `theta`,
-/// and the variance of this posterior.
+/// Returns observations of the model `y ~ Normal(theta, 1)`, `theta ~ Normal(0, 2)`, and the posterior mean and variance of `theta`.
 fn conjugate() -> (Vec<f64>, f64, f64) {
     let observed = vec![0.3, -0.8, 1.1, 2.4, -1.9, 0.2, 0.9, 3.0];
     let variance = 1.0 / (0.25 + observed.len() as f64);
@@ -149,7 +148,7 @@ fn conjugate_model_is_estimated_within_the_errors() {
             row.elpd
         );
         assert!(row.mcse < 0.02 && row.k < 0.5, "{row:?}");
-        // The log likelihood is a quadratic function of a normal variable, so the kurtosis of the log likelihood is at most 15.
+        // The log likelihood is a quadratic function of a normal variable, so its kurtosis is at most 15.
         let spread = variance * variance / 2.0 + variance * (mean - y).powi(2);
         assert!(
             (row.p_waic / spread - 1.0).abs() < 4.0 * (14.0 / draws as f64).sqrt(),

@@ -1,4 +1,4 @@
-//! The no-U-turn sampler agrees state by state with the recursive algorithm of the papers. The sampler leaves known distributions invariant.
+//! The no-U-turn sampler agrees state by state with the recursive algorithm of the papers, and leaves known distributions invariant.
 #![allow(clippy::unwrap_used)]
 
 mod chains;
@@ -27,8 +27,8 @@ fn banana(at: &[f64], gradient: &mut [f64]) -> f64 {
     log_density
 }
 
-/// Returns the number of iterations where the sampler and the recursive algorithm differ. Each iteration of the recursive algorithm begins at
-/// the position of the sampler.
+/// Returns the number of iterations in which the sampler and the recursive algorithm differ. Each iteration of the recursive algorithm begins
+/// at the position of the sampler.
 fn differences(dimension: usize, adaptation: Adaptation, warmup: usize, mistake: Mistake) -> usize {
     let transition = nuts(adaptation);
     let start = vec![0.3; dimension];
@@ -187,7 +187,7 @@ fn known_distributions_are_invariant() {
     }
 }
 
-/// Makes the same check for the recursive algorithm with a deliberate defect. Returns the largest chi-square statistic.
+/// Runs the same check on the recursive algorithm with a deliberate defect. Returns the largest chi-square statistic.
 fn mistaken(mistake: Mistake) -> f64 {
     let departures = LAWS.map(|(exact, law)| {
         exact.departure(4000, |start, chain| {

@@ -35,8 +35,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static COUNTING: Counting = Counting;
 
-/// Iterations in the middle of the warm-up do not allocate memory. Iterations after the warm-up do
-/// not allocate memory either.
+/// Iterations in the middle of the warm-up, and iterations after it, do not allocate memory.
 #[test]
 fn iterations_do_not_allocate() {
     for metric in METRICS {

@@ -66,7 +66,7 @@ fn hamiltonian(eta: f64, friction: f64, precision: f64, gradient_variance: f64) 
     )
 }
 
-/// Returns two differences in standard errors: the mean of a sequence minus `centre`, and the variance of the sequence minus the variance of
+/// Returns two differences, each in standard errors: the mean of a sequence minus `centre`, and the variance of the sequence minus the variance of
 /// `law`.
 fn deviations(values: &[f64], law: &Linear, centre: f64) -> [f64; 2] {
     let count = values.len() as f64;
@@ -135,7 +135,7 @@ fn values(transition: &Transition, target: &mut Mean) -> Vec<f64> {
     kept
 }
 
-/// The variance by the series agrees with the closed form of the scalar recursion, `1 / (precision (1 - eta precision / 2))`.
+/// The variance that the series gives agrees with the closed form for a scalar recursion, `1 / (precision (1 - eta precision / 2))`.
 #[test]
 fn langevin_variance_agrees_with_its_closed_form() {
     let law = langevin(0.05, 10.5, 0.0);
@@ -249,7 +249,7 @@ fn temperature_divides_the_likelihood_only() {
     assert!(agrees(&chain, &law, tempered.centre()));
 }
 
-/// The first two steps agree with a calculation by hand. The rows and scales that they request agree too.
+/// The first two steps agree with a calculation by hand, and so do the rows and scales that they request.
 #[test]
 fn langevin_steps_follow_their_formula() {
     let transition = sgld(3, 0.05);

@@ -1,4 +1,4 @@
-//! Kernels of a loaded object, or of this executable itself. The runtime calls them through the
+//! Kernels of a loaded object or of this executable itself, which the runtime calls through the
 //! trait `KernelCode`.
 
 use crate::load::{Loaded, load};
@@ -18,8 +18,8 @@ pub struct LoadedCode {
 }
 
 impl LoadedCode {
-    /// Loads the code of a program. `symbols` has the functions of the runtime that the code may
-    /// call.
+    /// Loads the code of a program. `symbols` contains the functions of the runtime that the code
+    /// may call.
     ///
     /// # Errors
     /// Fails in the same cases as [`load`]. Also fails if the object does not define one of the
@@ -72,8 +72,8 @@ impl LoadedCode {
 
 impl KernelCode for LoadedCode {
     unsafe fn launch(&self, kernel: usize, args: &KernelArgs) {
-        // SAFETY: the caller guarantees what the generated code requires. The code lives as long as
-        // `self`.
+        // SAFETY: the caller guarantees the conditions that the generated code requires. The code
+        // lives as long as `self`.
         unsafe { (self.functions[kernel])(args) }
     }
 

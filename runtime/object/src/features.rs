@@ -9,7 +9,7 @@ macro_rules! detect {
     };
 }
 
-/// Returns whether this processor has an instruction set extension. The name is as in `std::arch`.
+/// Returns whether this processor has an instruction set extension. Names are those of `std::arch`.
 /// For a name that is not listed here, the result is false.
 #[cfg(target_arch = "x86_64")]
 fn has(name: &str) -> bool {
@@ -49,7 +49,7 @@ fn has(name: &str) -> bool {
     )
 }
 
-/// Returns whether this processor has an instruction set extension. The name is as in `std::arch`.
+/// Returns whether this processor has an instruction set extension. Names are those of `std::arch`.
 /// For a name that is not listed here, the result is false.
 #[cfg(target_arch = "aarch64")]
 fn has(name: &str) -> bool {
@@ -60,7 +60,7 @@ fn has(name: &str) -> bool {
     )
 }
 
-/// Returns false, because bnnc does not know extensions of this kind of processor.
+/// Returns false, because bnnc does not know the extensions of this processor architecture.
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 fn has(_: &str) -> bool {
     false

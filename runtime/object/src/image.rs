@@ -1,5 +1,5 @@
-//! Assigns places in memory to the sections of an object. The parts are code, constants and data.
-//! Each part begins at a page boundary.
+//! Assigns places in memory to the sections of an object. The memory consists of three parts: code,
+//! constants and data. Each part begins at a page boundary.
 
 use bnnc_base::diagnostics::NO_CODE;
 use bnnc_base::fault::Fault;
@@ -18,7 +18,7 @@ pub(crate) type Section<'a, 'f> = ElfSection64<'a, 'f, Endianness>;
 /// larger image means that the file is damaged.
 const LARGEST_IMAGE: u64 = 1 << 30;
 
-/// The permitted use of a part of the memory of an image.
+/// The permitted use of a part of an image's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Use {
     /// The memory may be executed.
@@ -38,7 +38,7 @@ pub(crate) struct Placed {
     pub bytes: usize,
 }
 
-/// The places of all parts of an image. Offsets count bytes from the start of the image.
+/// The places of all parts of an image. Offsets are in bytes from the start of the image.
 #[derive(Debug, Default)]
 pub(crate) struct Layout {
     /// The place of each section.
@@ -90,7 +90,7 @@ impl Layout {
     }
 }
 
-/// Reserves `bytes` bytes. They begin at the next multiple of `align`. Returns the offset of the
+/// Reserves `bytes` bytes, beginning at the next multiple of `align`. Returns the offset of the
 /// first byte.
 fn advance(end: &mut usize, bytes: u64, align: usize) -> Result<usize, Fault> {
     let start = end.next_multiple_of(align);
@@ -111,7 +111,7 @@ fn usage(section: &Section<'_, '_>) -> Result<Option<Use>, Fault> {
     };
     let name = section.name_bytes().map_err(unreadable)?;
     let has = |flag: u32| sh_flags & u64::from(flag) != 0;
-    // A section `.eh_frame` is not needed, because panics do not unwind through kernels.
+    // The section `.eh_frame` is not needed, because panics do not unwind through kernels.
     if !has(elf::SHF_ALLOC) || name.starts_with(b".note") || name == b".eh_frame" {
         return Ok(None);
     }

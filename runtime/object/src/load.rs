@@ -32,13 +32,12 @@ impl Loaded {
 }
 
 /// Loads a relocatable ELF object for the processor of this machine. A symbol that the object does
-/// not define is looked up in `symbols`. A symbol that `symbols` does not contain is looked up
-/// among the rounding and memory functions that code generators call by their C names.
+/// not define is looked up in `symbols`. If `symbols` does not contain it either, it is looked up among the rounding
+/// and memory functions that generated code calls by their C names.
 ///
 /// # Errors
-/// Fails if the bytes are not such an object, or if they have kinds of relocations or sections that
-/// the code generators of bnnc do not emit. Also fails if a symbol is undefined, or if there is not
-/// enough memory.
+/// Fails if the bytes are not such an object, or if they contain kinds of relocations or sections that bnnc's code
+/// generators do not emit. Also fails if a symbol is undefined, or if there is not enough memory.
 pub fn load(bytes: &[u8], symbols: &[Address]) -> Result<Loaded, Fault> {
     let file = File::parse(bytes).map_err(unreadable)?;
     if file.kind() != ObjectKind::Relocatable {
@@ -66,8 +65,7 @@ pub fn load(bytes: &[u8], symbols: &[Address]) -> Result<Loaded, Fault> {
         layout: &layout,
         bridges: &bridges,
     };
-    // The functions of the runtime come last. If two functions have the same name, the last one is
-    // used.
+    // The functions of the runtime come last, because the last of several functions with the same name is used.
     linker.known.extend_from_slice(symbols);
     linker.copy(memory.bytes())?;
     linker.bridge(memory.bytes())?;
@@ -121,8 +119,8 @@ fn patches(file: &File<'_>) -> Result<Vec<Relocation>, Fault> {
     Ok(patches)
 }
 
-/// The indices of the stubs and of the cells, by symbol. An instruction with a short range uses a
-/// stub or a cell to reach a distant symbol.
+/// For each symbol, the indices of its stub and its cell. An instruction with a short range uses a stub or a cell to
+/// reach a distant symbol.
 #[derive(Default)]
 struct Bridges {
     stubs: HashMap<SymbolIndex, usize>,

@@ -1,5 +1,5 @@
-//! Functions that code generators add calls to: memory functions and, for processors that lack the
-//! instructions, rounding functions and fused multiply-adds.
+//! Functions that generated code calls although no program mentions them: memory functions and, for
+//! processors that lack the instructions, rounding functions and fused multiply-adds.
 
 use bnnc_abi::symbols::Address;
 use std::ffi::c_void;

@@ -1,5 +1,5 @@
-//! The memory of an image. The memory is written first. When it is complete, some pages become
-//! executable, and some become read-only.
+//! The memory of an image. All pages are first written. Then some become executable, and some
+//! become read-only.
 
 use bnnc_base::diagnostics::NO_CODE;
 use bnnc_base::fault::Fault;
@@ -36,7 +36,7 @@ impl Open {
     }
 
     /// Makes the pages of `code` executable and the pages of `constants` read-only. Both ranges
-    /// must consist of whole pages. Only the other pages stay writable.
+    /// must consist of whole pages. The other pages stay writable.
     pub fn close(self, code: Range<usize>, constants: Range<usize>) -> Result<Closed, Fault> {
         self.protect(code, Protection::READ_EXECUTE)?;
         self.protect(constants, Protection::READ)?;
@@ -64,8 +64,7 @@ impl Open {
 // SAFETY: the pages belong to this value alone, and are freed with it. Methods do not write to
 // them.
 unsafe impl Send for Closed {}
-// SAFETY: the pages belong to this value alone. A shared reference can only be used to get
-// addresses.
+// SAFETY: the pages belong to this value alone. A shared reference gives access only to addresses.
 unsafe impl Sync for Closed {}
 
 impl Closed {

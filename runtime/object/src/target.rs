@@ -1,9 +1,9 @@
-//! Relocations on the processor that this crate is built for: their meaning, and their effect on
-//! bytes.
+//! The relocations of the processor that this crate is built for: what they mean, and how they
+//! change bytes.
 
 use object::elf;
 
-/// The change that a relocation makes to the bytes at its place. In the formulas, `S` is the
+/// How a relocation changes the bytes at its place. In the formulas, `S` is the
 /// address of the symbol, `A` is the addend, and `P` is the address of the place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Patch {
@@ -24,7 +24,7 @@ pub(crate) enum Patch {
     Cell32,
 }
 
-/// The error if a value does not fit into the bytes of its patch.
+/// The error for a value that does not fit into the bytes of its patch.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct OutOfReach;
 
@@ -38,8 +38,8 @@ pub(crate) const MACHINE: Option<object::Architecture> = if cfg!(target_arch = "
 /// The number of bytes of a [`stub`].
 pub(crate) const STUB_BYTES: usize = 16;
 
-/// Returns instructions that jump to `address`: `jmp [rip + 0]`, followed by the address. The
-/// distance of the address does not matter.
+/// Returns instructions that jump to `address`: `jmp [rip + 0]`, followed by the address. The jump
+/// reaches any distance.
 pub(crate) fn stub(address: u64) -> [u8; STUB_BYTES] {
     let mut code = [0xCC; STUB_BYTES];
     code[..6].copy_from_slice(&[0xFF, 0x25, 0, 0, 0, 0]);
@@ -54,12 +54,12 @@ pub struct PatchedAddress {
     pub target: u64,
     /// The number that is added to `target`.
     pub addend: i64,
-    /// The address of the patched bytes. Relative addresses count from it.
+    /// The address of the patched bytes. Relative addresses are computed relative to it.
     pub place: u64,
 }
 
 impl Patch {
-    /// Returns the change for a relocation type of x86-64, or `None` if code of bnnc cannot contain
+    /// Returns the patch for a relocation type of x86-64, or `None` if bnnc's code cannot contain
     /// this type.
     pub fn of(kind: u32) -> Option<Patch> {
         Some(match kind {

@@ -123,8 +123,8 @@ fn constants_data_and_calls_reach_their_symbols() {
 
 #[test]
 fn a_symbol_beyond_the_reach_of_a_call_is_reached_through_a_stub() {
-    // The function must be out of the reach of a call. A call reaches two gigabytes. The image is
-    // mapped near the libraries, so the page is allocated near the other end of the address space.
+    // The function must be out of the reach of a call, which is two gigabytes. Since the image is
+    // mapped near the libraries, the page is allocated near the other end of the address space.
     let page = region::page::size();
     let far = region::alloc_at(
         0x1000_0000_0000_usize as *const u8,
@@ -174,7 +174,7 @@ fn missing_symbols_are_named() {
 fn damaged_objects_never_crash_the_loader() {
     let whole = sample(true);
     for length in 0..whole.len() {
-        // A file that is cut at any length lacks a part of its tables, so it cannot be loaded.
+        // Wherever a file is cut off, it lacks a part of its tables, so it cannot be loaded.
         assert!(load(&whole[..length], &symbols()).is_err(), "{length} bytes");
     }
     for at in 0..whole.len() {
@@ -211,7 +211,7 @@ fn other_kinds_of_files_are_rejected() {
     let message = load(&itself, &[]).err().unwrap().to_string();
     assert!(message.contains("relocatable"), "{message}");
     let mut other = sample(true);
-    // These bytes of the ELF header are the machine. The number 183 means AArch64.
+    // These bytes of the ELF header name the machine: 183 is AArch64.
     other[18..20].copy_from_slice(&183_u16.to_le_bytes());
     let message = load(&other, &[]).err().unwrap().to_string();
     assert!(message.contains("Aarch64"), "{message}");

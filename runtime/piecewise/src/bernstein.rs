@@ -1,5 +1,5 @@
-//! Polynomials on an interval in Bernstein form. If the coefficients are not negative, every result here is a sum of non-negative terms.
-//! Its relative rounding error therefore stays small.
+//! Polynomials on an interval in Bernstein form. If the coefficients are not negative, every result here is a sum of non-negative terms, so
+//! its relative rounding error stays small.
 
 use super::twofold::Twofold;
 use std::sync::OnceLock;
@@ -36,8 +36,8 @@ impl Piece {
         self.coefficients.len() - 1
     }
 
-    /// Evaluates the polynomial at the fraction `t` of the interval. `rest` is `1 - t`. `rest` is a separate argument because, near the end
-    /// of the interval, the difference `1 - t` would lose digits.
+    /// Evaluates the polynomial at the fraction `t` of the interval. `rest` must be `1 - t`. It is a separate argument, because computing
+    /// `1 - t` near the end of the interval would lose digits.
     pub fn at(&self, t: f64, rest: f64) -> f64 {
         bernstein(&self.coefficients, t, rest)
     }
@@ -61,8 +61,8 @@ impl Piece {
         bernstein(&self.from_start(), t, rest)
     }
 
-    /// Returns the integral from the left end to a position, as a function of the position. This function is a polynomial of a degree
-    /// one higher. Its Bernstein coefficients are returned.
+    /// Returns the integral from the left end to a position, as a function of the position. The result holds the Bernstein coefficients of
+    /// this function, a polynomial whose degree is one higher.
     pub fn from_start(&self) -> Vec<f64> {
         let scale = self.width / self.coefficients.len() as f64;
         let sums = self.coefficients.iter().scan(0.0, |sum, coefficient| {
@@ -72,8 +72,8 @@ impl Piece {
         std::iter::once(0.0).chain(sums).collect()
     }
 
-    /// Returns the integral from a position to the right end, as a function of the position. This function is a polynomial of a degree
-    /// one higher. Its Bernstein coefficients are returned.
+    /// Returns the integral from a position to the right end, as a function of the position. The result holds the Bernstein coefficients of
+    /// this function, a polynomial whose degree is one higher.
     pub fn to_end(&self) -> Vec<f64> {
         let mut mirrored = self.clone();
         mirrored.coefficients.reverse();
@@ -82,8 +82,8 @@ impl Piece {
         sums
     }
 
-    /// Restricts a polynomial to `[from, to]`. This range must be inside the polynomial's interval. `coefficients` are its Bernstein
-    /// coefficients on this interval, and the result holds its coefficients on `[from, to]`. Uses de Casteljau's algorithm twice.
+    /// Restricts a polynomial to `[from, to]`, a part of the interval on which it has the Bernstein coefficients `coefficients`. Returns
+    /// its coefficients on `[from, to]`. Uses de Casteljau's algorithm twice.
     pub fn restrict(&self, coefficients: &[f64], from: Twofold, to: Twofold) -> Vec<f64> {
         let mut kept = coefficients.to_vec();
         let right = (to - self.start).value();
@@ -150,7 +150,7 @@ fn keep_right(coefficients: &mut [f64], t: f64, rest: f64) {
     }
 }
 
-/// Returns the Bernstein coefficients of the same polynomial for a higher degree.
+/// Raises the degree: returns the coefficients of the same polynomial in the Bernstein basis of a higher degree.
 pub fn elevated(coefficients: &[f64], degree: usize) -> Vec<f64> {
     let mut raised = coefficients.to_vec();
     while raised.len() <= degree {
@@ -199,7 +199,7 @@ fn times_linear(coefficients: &[f64], at_zero: f64, at_one: f64) -> Vec<f64> {
         .collect()
 }
 
-/// Returns the Chebyshev node with the given index, from `count` nodes in `(0, 1)` in increasing order.
+/// Returns the node with the given index among `count` Chebyshev nodes in `(0, 1)`, which are in increasing order.
 pub fn node(index: usize, count: usize) -> f64 {
     let angle = std::f64::consts::PI * (index as f64 + 0.5) / count as f64;
     let half = (0.5 * angle).sin();

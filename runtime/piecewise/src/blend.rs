@@ -2,7 +2,7 @@
 //! the noise, become a Fourier series.
 //!
 //! The density is `p(y) = integral m(u) k(y - u) du`. Here, `m` is the density of the pieces, and `k` is the kernel. The series represents
-//! `k`. In the tails, both are exponentially tilted by the saddle point of the whole sum. The tilt keeps all terms moderate in size.
+//! `k`. In the tails, both are exponentially tilted by the saddle point of the whole sum, which keeps all terms moderate in size.
 
 use super::bernstein::Piece;
 use super::cumulant::Summands;
@@ -16,11 +16,11 @@ use super::twofold::Twofold;
 pub struct Blend {
     /// The distribution of the wide uniforms, as pieces.
     pub measure: Measure,
-    /// The summands that form the kernel.
+    /// The summands whose sum has the kernel as its density.
     pub narrow: Summands,
     /// The Fourier series of `narrow`, without a tilt.
     pub kernel: Series,
-    /// All summands, centred at 0. They determine the saddle point.
+    /// All summands, centred at 0, which determine the saddle point.
     pub all: Summands,
     /// The centre of the distribution of the sum.
     pub centre: Twofold,
@@ -34,8 +34,8 @@ impl Blend {
         value * exponent.exp()
     }
 
-    /// Estimates the error of [`Blend::density`] at `y`. The estimate has two parts: the error of the kernel, times the mass of the pieces
-    /// that the kernel reaches from `y`, and rounding errors.
+    /// Estimates the error of [`Blend::density`] at `y`. The estimate is the sum of two parts: the rounding errors, and the error of the
+    /// kernel times the mass of all pieces that the kernel at `y` reaches.
     pub fn error(&self, y: f64) -> f64 {
         let reach = Twofold::from(self.kernel.below + self.kernel.above);
         let position = Twofold::from(y);
@@ -52,8 +52,8 @@ impl Blend {
         Some(kernel.log_scale + exponent + value.ln())
     }
 
-    /// Computes the integral over pieces and kernel, without the scale factor of the kernel. Returns a value and an exponent: the integral is
-    /// the value times `exp` of the exponent.
+    /// Computes the integral of the pieces times the kernel, without the kernel's scale factor. Returns a value and an exponent: the integral
+    /// is the value times `exp` of the exponent.
     fn integral(&self, position: Twofold, kernel: &Series) -> (f64, f64) {
         let origin = position - Twofold::from(kernel.centre);
         let ends = self.pieces_within(origin, kernel);
@@ -80,7 +80,7 @@ impl Blend {
         (sum, exponent)
     }
 
-    /// Returns the pieces that the kernel reaches. For each piece, also returns the ends of the part that the kernel reaches, relative to
+    /// Returns the pieces that the kernel reaches. For each piece, also returns where the part within reach begins and ends, relative to
     /// `origin`.
     fn pieces_within(&self, origin: Twofold, kernel: &Series) -> impl Iterator<Item = (&Piece, f64, f64)> {
         let (low, high) = (-kernel.above, kernel.below);
@@ -91,7 +91,7 @@ impl Blend {
         })
     }
 
-    /// Returns the atoms that the kernel reaches, as pairs of a position relative to `origin` and a mass.
+    /// Returns the position (relative to `origin`) and the mass of each atom that the kernel reaches.
     fn atoms_within(&self, origin: Twofold, kernel: &Series) -> impl Iterator<Item = (f64, f64)> {
         let (low, high) = (-kernel.above, kernel.below);
         self.measure.atoms.iter().filter_map(move |atom| {
@@ -128,7 +128,7 @@ impl Blend {
 
 /// Integrates the piece times `of`, a function of the distance from `origin`, over the distances `from..to`. The range is divided into panels
 /// that are at most `length` long. Positions are computed relative to `from`, so that a narrow piece does not lose digits. All panels together
-/// are at most as long as the piece. This holds even if the piece is narrower than the rounding error of a distance.
+/// are never longer than the piece, even if the piece is narrower than the rounding error of a distance.
 fn panels(piece: &Piece, origin: Twofold, from: f64, to: f64, length: f64, of: impl Fn(f64) -> f64) -> f64 {
     let whole = (to - from).min(piece.width);
     if whole <= 0.0 {

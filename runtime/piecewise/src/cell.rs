@@ -1,4 +1,4 @@
-//! Convex polytopes inside the unit cube. A polytope can be cut in two and triangulated. A polytope is represented by its vertices, and by the
+//! Convex polytopes inside the unit cube. A polytope can be cut in two, and can be triangulated. It is represented by its vertices, and by the
 //! constraints that are tight at each vertex.
 
 /// A polytope with this number of constraints cannot be cut further, because a vertex has one bit for each constraint.
@@ -50,10 +50,10 @@ impl Cell {
         (0..self.vertices[0].point.len()).map(mean).collect()
     }
 
-    /// Cuts the polytope along the zero set of an affine function. `values` are the values of the function at the vertices, and must have both signs.
-    /// Returns two parts: where the function is not negative, and where it is not positive. Two vertices may share tight constraints. They are joined
-    /// by an edge if no third vertex has all of these constraints tight too. Returns `None` if there are more constraints than bits to represent
-    /// them.
+    /// Cuts the polytope along the zero set of an affine function. `values` are the values of the function at the vertices, some of which must be
+    /// positive and some negative. Returns two parts: where the function is not negative, and where it is not positive. Two vertices are joined by an
+    /// edge if no third vertex has all of the tight constraints that the two share. Returns `None` if there are more constraints than bits to
+    /// represent them.
     pub fn cut(&self, values: &[f64]) -> Option<[Cell; 2]> {
         let used = self
             .vertices
@@ -103,7 +103,7 @@ impl Cell {
         !self.vertices.iter().enumerate().any(third)
     }
 
-    /// Returns the vertex at the fraction `part` of an edge. A new constraint is tight at this vertex.
+    /// Returns the vertex at the fraction `part` of an edge, where a new constraint is tight.
     fn between(&self, from: usize, to: usize, part: f64, plane: u128) -> Vertex {
         let (from, to) = (&self.vertices[from], &self.vertices[to]);
         let point = from
@@ -145,8 +145,8 @@ impl Cell {
         simplices
     }
 
-    /// Returns the facets of a face. Some constraints are tight at some vertices of the face, but not at all. For each such constraint, consider the
-    /// vertices at which it is tight. The facets are the largest of these sets: a facet is not part of another such set.
+    /// Returns the facets of a face. Each constraint that is tight at some but not all vertices of the face gives a set: the vertices at which it is
+    /// tight. The facets are those sets that are not part of another such set.
     fn facets(&self, face: &[usize]) -> Vec<Vec<usize>> {
         let tight = |index: &usize| self.vertices[*index].tight;
         let some = face.iter().fold(0u128, |bits, index| bits | tight(index));

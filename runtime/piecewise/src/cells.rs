@@ -1,9 +1,8 @@
-//! Distributions of piecewise affine functions of a few uniforms. The box of the uniforms is cut into cells. On each cell, the function is
-//! affine.
+//! Distributions of piecewise affine functions of a few uniforms. The box of the uniforms is cut into cells on which the function is affine.
 //!
-//! The argument of a ReLU may change its sign on a cell. The function then has a kink there, and the cell is cut in two along this kink.
+//! If the argument of a ReLU changes its sign on a cell, the function has a kink there, and the cell is cut in two along this kink.
 //! Cells are cut until no argument changes its sign on any cell. Layers are processed in order. The arguments of a layer are affine on a cell
-//! if all arguments of earlier layers keep their signs there. The cells are then triangulated, once for all evaluations of the distribution.
+//! if no argument of an earlier layer changes its sign there. The cells are then triangulated, once for all evaluations of the distribution.
 
 use super::cell::{Cell, Vertex};
 use super::measure::Measure;
@@ -11,8 +10,8 @@ use super::unit::UniformSum;
 use super::{UniformTerm, simplex};
 use std::fmt;
 
-/// The sum of all masses may differ from 1 by at most this number. If a hundred times the tolerance of kinks is larger, this larger number is
-/// the limit.
+/// The sum of all masses may differ from 1 by at most this number. If a hundred times the tolerance of kinks is larger than this, it is the
+/// limit instead.
 const LOST: f64 = 1e-9;
 
 /// The affine form of a piecewise affine function near a point.
@@ -22,13 +21,13 @@ pub struct LocalAffine {
     pub value: f64,
     /// The gradient of the function at the point.
     pub slope: Vec<f64>,
-    /// The arguments of all ReLUs of the function, layer by layer. For each argument, the pair contains its value at the point and its gradient
-    /// there. An argument equals this affine function as long as all arguments of earlier layers keep their signs.
+    /// The arguments of all ReLUs of the function, layer by layer. Each argument is represented by its value and its gradient at the point. The
+    /// argument equals this affine function as long as all arguments of earlier layers keep their signs.
     pub kinks: Vec<(f64, Vec<f64>)>,
 }
 
-/// A continuous piecewise affine function. An example is the output of a ReLU network as a function of some of its weights, if these weights are
-/// not multiplied with each other.
+/// A continuous piecewise affine function. An example is the output of a ReLU network as a function of some of its weights, none of which is
+/// multiplied by another.
 pub trait PiecewiseAffine {
     /// Writes the affine form of the function near a point.
     fn at(&mut self, point: &[f64], local: &mut LocalAffine);
@@ -50,8 +49,8 @@ pub enum NoCells {
         /// The number of weights that are not constant.
         dimension: usize,
     },
-    /// The cells do not fill the box. Some cuts were so near to corners of cells that only rounding errors decided on which
-    /// side a corner lies.
+    /// The cells do not fill the box. Some cuts were so near to corners of cells that rounding errors decided on which side of the cut a corner
+    /// lies.
     Lost {
         /// The fraction of the box that the cells fill.
         mass: f64,
@@ -84,9 +83,9 @@ pub struct Cells {
 }
 
 impl Cells {
-    /// Computes the distribution of the function if its arguments are uniform on the box between two corners. An argument whose side has length
-    /// 0 is constant. `tolerance` is a bound on the rounding error of a ReLU's argument, relative to the size of its terms. Smaller arguments
-    /// are treated as 0, so that rounding errors do not cause cuts.
+    /// Computes the distribution of the function if its arguments are uniform on the box between two corners. If a side of the box has length
+    /// 0, its argument is constant. `tolerance` is a bound on the rounding error of a ReLU's argument, relative to the size of the argument's
+    /// terms. Arguments below this bound are treated as 0, so that rounding errors do not cause cuts.
     ///
     /// # Errors
     /// Returns an error if the function needs more than `most` simplices, kinks depend on more than
@@ -146,8 +145,7 @@ impl Cells {
     }
 }
 
-/// Returns the distribution of a function if all arguments of ReLUs keep their signs on the box. Returns `None`
-/// otherwise.
+/// If no argument of a ReLU changes its sign on the box, returns the distribution of the function. Otherwise, returns `None`.
 fn affine(local: &LocalAffine, lower: &[f64], upper: &[f64], middle: &[f64]) -> Option<Measure> {
     let spread = |slope: &[f64]| -> f64 {
         slope
@@ -177,7 +175,7 @@ fn affine(local: &LocalAffine, lower: &[f64], upper: &[f64], middle: &[f64]) -> 
     Some(UniformSum::new(local.value, &terms, 1.0).measure(f64::NEG_INFINITY, f64::INFINITY))
 }
 
-/// The data that are needed to cut the box into cells.
+/// The state of cutting the box into cells.
 struct Cutter<'a> {
     lower: &'a [f64],
     upper: &'a [f64],
@@ -189,8 +187,8 @@ struct Cutter<'a> {
 }
 
 impl Cutter<'_> {
-    /// Cuts cells until the function is affine on every cell, and adds the distributions of the function on the cells. Returns `None` if there
-    /// are more than `most` simplices.
+    /// Cuts cells until the function is affine on every cell, and adds up the distributions that the function has on the cells. Returns `None`
+    /// if there are more than `most` simplices.
     fn cut_all(&mut self, cube: Cell, most: usize, cells: &mut Cells) -> Option<()> {
         let mut open = vec![cube];
         while let Some(cell) = open.pop() {
@@ -218,7 +216,7 @@ impl Cutter<'_> {
     }
 
     /// Evaluates an affine function at the vertices of a cell. `value` and `slope` are its value and its gradient at the centre of the cell.
-    /// Also returns the size of the terms. Rounding errors are relative to this size.
+    /// Also returns the size of the terms, to which rounding errors are relative.
     fn at_vertices(&self, value: f64, slope: &[f64], cell: &Cell, centre: &[f64]) -> (Vec<f64>, f64) {
         let steps: Vec<f64> = self
             .sides

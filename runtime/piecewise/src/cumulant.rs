@@ -1,8 +1,9 @@
-//! Cumulant functions of sums of independent variables, and the characteristic functions of these sums under exponential tilting.
+//! Cumulant functions and exponentially tilted characteristic functions of sums of independent variables.
 //!
 //! Tilting by `theta` multiplies a density by `exp(theta x - K(theta))`, where `K` is the cumulant function. If `K'(theta) = y`, the tilted
-//! distribution has the mean `y`. A point `y` far out in a tail thus becomes the mean of the tilted distribution. If the tilted density has a small
-//! absolute error there, the density itself has a small relative error (Daniels, "Saddlepoint approximations in statistics", 1954, equation 2.5).
+//! distribution has the mean `y`. A point `y` far out in a tail thus becomes the mean of the tilted distribution. If the tilted density is computed
+//! with a small absolute error, the density at `y` has a small relative error (Daniels, "Saddlepoint approximations in statistics", 1954, equation
+//! 2.5).
 
 use super::twofold::Twofold;
 
@@ -29,8 +30,7 @@ pub struct Summands {
 /// The cumulant function `K` and its first two derivatives at one `theta`.
 #[derive(Clone, Copy, Debug)]
 pub struct Cumulant {
-    /// `K(theta)` minus `theta` times an end of the support of the uniforms. This end is the right end if `theta` is positive, and the left end
-    /// otherwise.
+    /// `K(theta)` minus `theta` times an end of the support of the uniforms: the right end if `theta` is positive, and the left end otherwise.
     pub bounded: f64,
     /// `K'(theta)`, the mean of the tilted distribution.
     pub mean: f64,
@@ -39,7 +39,7 @@ pub struct Cumulant {
 }
 
 impl Summands {
-    /// Returns the half-width of the support of the sum of all uniforms.
+    /// Returns half of the width of the interval in which the sum of all uniforms lies.
     pub fn half_width(&self) -> f64 {
         self.halves
             .iter()
@@ -58,11 +58,10 @@ impl Summands {
         }
     }
 
-    /// Computes `K(theta)` minus `|theta|` times the half-width of the support of the sum of all uniforms.
+    /// Computes `K(theta)` minus `|theta|` times the sum of all half-widths.
     pub fn bounded(&self, theta: f64) -> f64 {
         let mut sum = 0.5 * (self.sd * theta) * (self.sd * theta);
-        // Each factor is in (0, 1]. Several factors are multiplied before the logarithm is taken, because this needs
-        // fewer logarithms.
+        // Each factor is in (0, 1]. To save logarithms, several factors are multiplied before the logarithm is taken.
         let mut product = 1.0;
         for &half in &self.halves {
             product *= uniform_factor((half * theta).abs());
@@ -131,8 +130,8 @@ impl Summands {
         Some(theta)
     }
 
-    /// Returns two numbers for each uniform. The first number is the half-width `h` of the uniform. The second number is an upper bound that holds
-    /// for every `t`. It bounds `|theta + i t| h` times the modulus of the uniform's factor in the tilted characteristic function.
+    /// Returns two numbers for each uniform. The first number is the half-width `h` of the uniform. The second number is an upper bound, valid for
+    /// every `t`, on `|theta + i t| h` times the modulus of the uniform's factor in the tilted characteristic function.
     /// [`Summands::envelope`] uses these numbers at many `t`.
     pub fn tops(&self, theta: f64) -> Vec<(f64, f64)> {
         let top = |a: f64| if a < 1e-9 { 1.0 } else { a / a.tanh() };
@@ -142,8 +141,8 @@ impl Summands {
             .collect()
     }
 
-    /// Returns an upper bound on the modulus of the tilted characteristic function at `t` and beyond. The bound decreases with `t`. Also returns the
-    /// number of factors of the bound that decrease as `1 / t`.
+    /// Returns an upper bound on the modulus of the tilted characteristic function at `t` and beyond, which decreases with `t`. Also returns how
+    /// many factors of this bound decrease as `1 / t`.
     pub fn envelope(&self, theta: f64, tops: &[(f64, f64)], t: f64) -> (f64, usize) {
         let mut product = (-0.5 * (self.sd * t) * (self.sd * t)).exp();
         let mut falling = 0;
@@ -158,8 +157,8 @@ impl Summands {
         (product, falling)
     }
 
-    /// Returns a distance from the mean in the direction of `sign`. Beyond this distance, the density tilted by `theta` is below about `exp(-cut)`
-    /// of its maximum. The distance follows from Chernoff's bound with a few exponents.
+    /// Returns a distance from the mean in the direction of `sign`. Beyond it, the density tilted by `theta` is below about `exp(-cut)` of its
+    /// maximum. The distance is computed from Chernoff's bound with a few exponents.
     pub fn reach(&self, theta: f64, here: &Cumulant, sign: f64, cut: f64) -> f64 {
         let sd = here.variance.sqrt();
         [3.0, 6.0, 10.0]

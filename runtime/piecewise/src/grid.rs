@@ -2,9 +2,9 @@
 //! exists. The work depends only on the grid and the number of distributions.
 //!
 //! Every distribution is replaced by masses at equidistant positions. Each mass is an integral of the distribution times a cubic Lagrange weight.
-//! These weights preserve the total mass and the first three moments of the distribution. For the order of such assignments, see Monaghan,
-//! "Extrapolating B splines for interpolation", 1985. The masses are convolved by the fast Fourier transform. The origin of a distribution is its
-//! first atom, so that the atoms of units stay at exact positions.
+//! These weights preserve the total mass and the first three moments of the distribution. The order of accuracy of such weights is derived by
+//! Monaghan, "Extrapolating B splines for interpolation", 1985. The masses are convolved by the fast Fourier transform. The origin of a distribution
+//! is its first atom, so that the atoms of ReLU units stay at exact positions.
 
 use super::bernstein::Piece;
 use super::cumulant::Summands;
@@ -22,8 +22,8 @@ const FAINT: f64 = 1e-15;
 
 /// Computes the distribution of a sum of independent variables: variables with the distributions `laws`, and uniforms on `[0, width]`. The density of
 /// the result is linear between the positions of a grid. The result has at most one atom, at the sum of the first atoms of all variables. Nearly
-/// everywhere, the error has the size of a shift by less than the distance between two positions. This distance is about a four-hundredth of the
-/// standard deviation. Smooth densities are more accurate. The error of the masses is of fourth order in the distance, and the error of the linear
+/// everywhere, the error is at most that of a shift by the distance between two positions, which is about a four-hundredth of the standard
+/// deviation. Smooth densities are more accurate: the error of the masses is of fourth order in the distance, and the error of the linear
 /// interpolation is of second order. Tails below about `1e-15` of the maximum are cut off.
 pub fn sum(laws: &[Measure], widths: &[f64]) -> Measure {
     let uniforms = widths
@@ -68,8 +68,8 @@ pub fn sum(laws: &[Measure], widths: &[f64]) -> Measure {
     law
 }
 
-/// Returns the position of a distribution that lies on a grid point. This position is the first atom. If the distribution does not have
-/// atoms, it is the start of the first piece.
+/// Returns the origin of a distribution, which lies on a grid point: the first atom, or the start of the first piece if the distribution does not
+/// have atoms.
 fn origin(law: &Measure) -> Twofold {
     let start = law.pieces.first().map(|piece| piece.start);
     law.atoms
@@ -79,15 +79,15 @@ fn origin(law: &Measure) -> Twofold {
         .unwrap_or_default()
 }
 
-/// Returns the mass that the sum of the variables has at the sum of their origins. This mass is positive if every distribution has an atom.
+/// Returns the mass of the sum at one position, the sum of the variables' origins. This mass is positive if every distribution has an atom.
 fn atom(laws: &[Measure]) -> f64 {
     laws.iter()
         .map(|law| law.atoms.first().map_or(0.0, |atom| atom.mass))
         .product()
 }
 
-/// Returns the ends of the grid, relative to the origin of the sum. The ends are the ends of the support, or of a shorter range. Outside this
-/// range, the density is below about `exp(-CUT)` of its maximum. The range is at least as long as the support of each distribution.
+/// Returns the ends of the grid, relative to the origin of the sum. These are the ends of the support, or of a shorter range outside which the
+/// density is below about `exp(-CUT)` of its maximum. The range is at least as long as the support of each distribution.
 fn reach(laws: &[Measure], origins: &[Twofold]) -> (f64, f64) {
     let supports: Vec<(f64, f64)> = laws
         .iter()
@@ -126,7 +126,7 @@ fn assign(law: &Measure, origin: Twofold, step: f64, masses: &mut [(f64, f64)]) 
         while from < piece.width {
             let next = ((start + from) / step).floor() + 1.0;
             let to = (next * step - start).min(piece.width);
-            // If the part that ends at this position is very short, it is joined with the next part.
+            // If the part that ends at this position is very short, it is merged with the next part.
             let to = if to - from > 1e-9 * step {
                 to
             } else {

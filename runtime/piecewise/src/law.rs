@@ -17,11 +17,11 @@ pub struct Law {
     shape: Representation,
     mean: f64,
     variance: f64,
-    /// The weight of a Normal that is mixed with the distribution. The Normal has the mean and the variance of the distribution.
+    /// The weight of a Normal that is mixed with the distribution, and that has the same mean and variance.
     floor: f64,
 }
 
-/// The noise as a sum of uniforms and a Normal: the widths of the uniforms, and the standard deviation of the Normal.
+/// The noise, represented as a sum of uniforms (by their widths) and a Normal (by its standard deviation).
 struct Kernel {
     uniforms: Vec<f64>,
     shift: f64,
@@ -64,10 +64,9 @@ impl Kernel {
 
 impl Law {
     /// Computes the distribution of a network and its noise. If interval bounds determine the sign of a unit's input, the unit is linear or zero.
-    /// The other units are independent of each other. The distribution of each is a mass at 0 and a spline. These distributions are convolved
-    /// exactly if this takes little work. Otherwise, the distributions are convolved by their characteristic functions if these decay fast. If
-    /// not, they are convolved on a grid ([`super::grid::sum`]). The work is therefore bounded. Mean and variance always equal the mean and the
-    /// variance of the exact distribution.
+    /// The other units are independent of each other, and the distribution of each consists of a mass at 0 and a spline. These distributions are
+    /// convolved exactly if this takes little work. Otherwise, they are convolved by their characteristic functions if these decay fast, or else on
+    /// a grid ([`super::grid::sum`]). The work is therefore bounded. The mean and the variance are always those of the exact distribution.
     pub fn new(network: &Network, noise: ObservationNoise) -> Law {
         let kernel = Kernel::new(noise);
         let mut linear = UniformSum::new(network.offset, &network.terms, 1.0);
@@ -132,8 +131,8 @@ impl Law {
         }
     }
 
-    /// Computes the log density at `y`. Outside the support, the log density is minus infinity. The density has a small relative error even far out
-    /// in the tails.
+    /// Computes the log density at `y`. Outside the support, the log density is minus infinity. The relative error of the density is small even far
+    /// out in the tails.
     pub fn log_density(&self, y: f64) -> f64 {
         let main = self.shape.log_density(y);
         if self.floor <= 0.0 || self.variance <= 0.0 {
@@ -155,8 +154,8 @@ impl Law {
         main + self.floor * (normal_below((y - self.mean) / self.variance.sqrt()) - main)
     }
 
-    /// Computes the probability that the observation is between two values, and an estimate of the error of this probability. The estimate is of the
-    /// same kind as in [`Law::density_with_error`].
+    /// Computes the probability that the observation is between two values, and an estimate of the error of this probability. The error is estimated
+    /// as in [`Law::density_with_error`].
     pub fn between(&self, low: f64, high: f64) -> (f64, f64) {
         let between = self.cdf(high) - self.cdf(low);
         (between.max(0.0), self.shape.accuracy() + ROUNDING)
@@ -167,15 +166,15 @@ impl Law {
         self.mean
     }
 
-    /// Returns the variance, including the noise. If the distribution is mixed with a Normal as a floor, this Normal has
-    /// the same mean and variance. The mixture therefore has them too.
+    /// Returns the variance, including the noise. A Normal that is mixed in as a floor does not change the mean or the variance, because it has the
+    /// same mean and variance.
     pub fn variance(&self) -> f64 {
         self.variance
     }
 
     /// Computes the density at `y`, and an estimate of its error. For a series, the estimate includes truncation, aliasing and rounding errors. For
     /// pieces, the estimate includes only rounding errors, because all terms are non-negative. If a distribution was interpolated, discretised or
-    /// put on a grid, the estimate gives the order of magnitude of the error. The estimate is not a proven bound.
+    /// put on a grid, the estimate gives only the order of magnitude of the error, not a proven bound.
     pub fn density_with_error(&self, y: f64) -> (f64, f64) {
         let density = self.density(y);
         (
@@ -197,12 +196,10 @@ const ROUNDING: f64 = 256.0 * f64::EPSILON;
 const MOST_WORK: f64 = 1e7;
 
 /// Computes the distribution of a sum of independent variables: variables with the distributions `laws`, uniforms and a Normal. The result consists
-/// of exact pieces if their number is small. Otherwise, the result is a Fourier series if the series is short, and a density on a grid if the series
-/// is long.
+/// of exact pieces if there are few of them. Otherwise, it is a Fourier series if this series is short, and a density on a grid if it is long.
 fn sum(mut laws: Vec<Measure>, linear: UniformSum, sd: f64) -> Representation {
     let start = Measure::point(linear.start);
-    // The distributions are convolved one after the other. The distributions with the most pieces come last, because there they
-    // cost least.
+    // The distributions are convolved one after the other. Those with the most pieces come last, where they cost least.
     laws.sort_by_key(|law| law.pieces.len());
     let degree: usize = laws.iter().map(|law| degree(law) + 1).sum();
     let work = work(&laws);

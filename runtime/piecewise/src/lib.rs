@@ -1,9 +1,9 @@
-//! Distributions of piecewise linear functions of independent uniform variables. Such functions are the outputs of a network whose weights are
-//! uniform. Noise can be added to the outputs.
+//! Distributions of piecewise linear functions of independent uniform variables, such as the outputs of a network whose weights are uniform. Noise
+//! can be added to the outputs.
 //!
 //! Distributions of sums of uniforms are box splines. A box spline is represented by exact pieces, by a Fourier series, or by both
-//! ([`shape::Representation`]). The choice is the cheapest one for the given widths. The representations avoid cancellation, and densities in the
-//! tails have a small relative error.
+//! ([`shape::Representation`]). The representation that is cheapest for the given widths is chosen. All of them avoid cancellation, so that
+//! densities have a small relative error even in the tails.
 
 pub mod bernstein;
 pub mod blend;
@@ -85,7 +85,7 @@ impl Network {
     }
 }
 
-/// A piecewise linear function of `offset + sum terms`. All weights in it are independent. An example is a unit at any depth, as a function of its
+/// A piecewise linear function of `offset + sum terms`, where all weights are independent. An example is a unit at any depth, as a function of its
 /// incoming weights.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ridge {
@@ -106,8 +106,8 @@ pub enum ObservationNoise {
         /// The standard deviation. With 0, the observation does not have noise.
         sd: f64,
     },
-    /// Triangular noise with the density `(1 - |u| / radius) / radius`. The distribution of the observation is mixed with a Normal. Every
-    /// observation is then possible.
+    /// Triangular noise with the density `(1 - |u| / radius) / radius`. The distribution of the observation is mixed with a Normal, so that every
+    /// observation is possible.
     Triangular {
         /// The half-width of the support of the triangular density.
         radius: f64,

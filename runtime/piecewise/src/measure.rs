@@ -13,7 +13,7 @@ pub struct PointMass {
     pub mass: f64,
 }
 
-/// A measure that consists of atoms and of pieces of a density. Pieces may overlap, and the density is their sum.
+/// A measure that consists of atoms and pieces of a density. Pieces may overlap, and the density is their sum.
 #[derive(Clone, Debug, Default)]
 pub struct Measure {
     /// The atoms, each with a position and a mass.
@@ -46,8 +46,8 @@ impl Measure {
         }
     }
 
-    /// Computes the distribution of a position plus independent uniforms on `[0, width]`. It is the box spline of the widths. For
-    /// each width, the density is averaged over a sliding window of this width.
+    /// Computes the distribution of a position plus independent uniforms on `[0, width]`. The result is the box spline of the
+    /// widths, computed by averaging the density over a sliding window for each width.
     pub fn uniforms(start: Twofold, widths: &[f64]) -> Measure {
         widths
             .iter()
@@ -139,7 +139,7 @@ impl Measure {
         atoms + pieces.sum::<f64>()
     }
 
-    /// Returns the mean and the variance of the distribution, after its mass was normalised to 1.
+    /// Returns the mean and the variance of the distribution after normalising its mass to 1.
     pub fn moments(&self) -> (f64, f64) {
         let mass = self.mass();
         let mean = self.expectation(1, |x| x) / mass;
@@ -182,7 +182,7 @@ impl Measure {
 }
 
 impl Piece {
-    /// Returns the fraction of the piece that is to the left of a position, and the fraction to the right.
+    /// Returns two numbers: the fraction of the piece to the left of a position, and the fraction to its right.
     pub fn local(&self, position: Twofold) -> (f64, f64) {
         (
             (position - self.start).value() / self.width,

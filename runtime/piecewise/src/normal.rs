@@ -1,7 +1,7 @@
 //! Distributions with Normal noise, computed as integrals of pieces times a Normal kernel.
 //!
-//! All terms are non-negative, and exponents are relative to the largest exponent. Therefore, densities have a small relative error even far out in
-//! the tails.
+//! All terms are non-negative, and the largest exponent is subtracted from all exponents. Densities therefore have a small relative error even far
+//! out in the tails.
 
 use super::bernstein::Piece;
 use super::measure::Measure;
@@ -61,9 +61,8 @@ impl Measure {
         sum.ln() + top - sd.ln() - LOG_ROOT_TWO_PI
     }
 
-    /// Returns the largest exponent among all atoms and pieces. The exponent of an atom or a piece is a sum: the exponent of the kernel at its
-    /// nearest point, plus the logarithm of its mass. Without the mass, the nearest atom or piece would determine the scale, even if its mass
-    /// is tiny.
+    /// Returns the largest exponent among all atoms and pieces. The exponent of an atom or a piece is the exponent of the kernel at its nearest
+    /// point, plus the logarithm of its mass. Without the mass, an atom or a piece that is near but has a tiny mass would determine the scale.
     fn nearest(&self, position: Twofold, sd: f64) -> f64 {
         let exponent = |distance: f64, mass: f64| {
             let scaled = distance / sd;
@@ -100,15 +99,15 @@ impl Measure {
     }
 }
 
-/// Masses below this value are replaced by this value before their logarithm is taken. The exponentials of the results therefore stay finite.
+/// Smaller masses are replaced by this value before their logarithm is taken, so that exponentials of the results stay finite.
 const LEAST: f64 = 1e-280;
-/// Beyond this number of standard deviations, the mass of a Normal variable is treated as zero. It is then below the resolution of `f64`.
+/// Beyond this number of standard deviations, the mass of a Normal variable is treated as zero, because it is below the resolution of `f64`.
 const REACH: f64 = 9.0;
 
 impl Piece {
-    /// Computes the contribution of the piece to `Measure::smoothed_below`. In some positions, the probability from the kernel is 0 or 1 up to
-    /// rounding. In all other positions, the piece is integrated in panels of one and a half standard deviations. Where this probability is 1, the
-    /// mass of the piece is added.
+    /// Computes the contribution of the piece to `Measure::smoothed_below`. Where the kernel's probability is 0 up to rounding, the piece
+    /// contributes nothing. Where it is 1, the mass of the piece is added. Everywhere else, the piece is integrated in panels of one and a half
+    /// standard deviations.
     fn smoothed_below(&self, left: f64, right: f64, sd: f64) -> f64 {
         let from = (left - REACH * sd).max(0.0);
         let to = (left + REACH * sd).min(self.width);
@@ -179,8 +178,7 @@ impl Ray {
         sum * panel * sd
     }
 
-    /// Returns the distance between the start of the ray and the end of the piece. The ray leaves the piece
-    /// at this end.
+    /// Returns the distance between the start of the ray and the end of the piece at which the ray leaves it.
     fn origin(&self, piece: &Piece) -> f64 {
         piece.width - self.room
     }

@@ -1,6 +1,6 @@
 //! Distributions that are represented by Fourier series of their tilted densities.
 //!
-//! If a density is negligible outside an interval of length `P`, it equals a Fourier series with period `P` inside the interval. The coefficients of
+//! Inside an interval of length `P` outside which it is negligible, a density equals a Fourier series with period `P`. The coefficients of
 //! the series are the values of the characteristic function at multiples of `2 pi / P`. If the density has compact support, the series is exact.
 //! Otherwise, the interval is chosen by Chernoff's bound such that the aliasing error is below the rounding error. The error of truncating the series
 //! is bounded by the envelope of the characteristic function.
@@ -10,9 +10,9 @@ use std::f64::consts::PI;
 
 /// The maximum number of terms of a series.
 pub const MOST_TERMS: usize = 1 << 18;
-/// Where a density is below `exp(-CUT)` of its maximum, it is neglected.
+/// A density is regarded as negligible where it is below `exp(-CUT)` of its maximum.
 const CUT: f64 = 40.0;
-/// The sines and cosines of successive terms are computed by rotation. After this number of terms, sines and cosines are computed directly again.
+/// The sines and cosines of successive terms are computed by rotation. After this number of terms, they are computed directly again.
 const FRESH: usize = 64;
 
 /// The Fourier series of a density that is tilted by `theta`. The origin of the series is the mean of the tilted distribution.
@@ -68,13 +68,12 @@ impl Series {
         })
     }
 
-    /// Returns the number of terms and the period of the series without a tilt, but does not compute the series.
+    /// Returns the number of terms and the period of the series without a tilt, without computing the series.
     pub fn size_needed(summands: &Summands) -> Option<(usize, f64)> {
         plan(summands, 0.0).map(|plan| (plan.terms, plan.period))
     }
 
-    /// Returns a length such that the tilted density is smooth over this length. This length is a twelfth of the
-    /// period of the series.
+    /// Returns a length over which the tilted density is smooth: a twelfth of the period of the series.
     pub fn spread(&self) -> f64 {
         self.period / 12.0
     }
@@ -106,7 +105,7 @@ impl Series {
             .clamp(0.0, 1.0)
     }
 
-    /// Computes the periodic part of the integral of the density, up to a constant.
+    /// Computes, up to a constant, the periodic part of the density's integral.
     fn primitive(&self, x: f64) -> f64 {
         let mut sum = 0.0;
         self.rotate(x, |k, (re, im), (cos, sin)| {
@@ -194,7 +193,7 @@ fn plan(summands: &Summands, theta: f64) -> Option<Plan> {
 }
 
 impl Summands {
-    /// Returns the ends of the support of the sum if it is bounded and known.
+    /// Returns the two ends of the sum's support, if the support is bounded and known.
     fn support(&self) -> Option<(f64, f64)> {
         (self.sd == 0.0 && self.masses.is_empty()).then(|| {
             let half = self.half_width();
@@ -203,7 +202,7 @@ impl Summands {
     }
 }
 
-/// Computes the tilted characteristic function of the sum minus `centre`. The function is evaluated at `terms` multiples of `step`.
+/// Computes the tilted characteristic function of the sum minus `centre`, at `terms` multiples of `step`.
 fn transform(summands: &Summands, theta: f64, centre: f64, step: f64, terms: usize) -> Vec<(f64, f64)> {
     let square = summands.sd * summands.sd;
     let drift = theta * square - centre;
@@ -241,7 +240,7 @@ fn transform(summands: &Summands, theta: f64, centre: f64, step: f64, terms: usi
     values
 }
 
-/// Calls `visit` for every value, with the cosine and the sine of a multiple of `angle`. The multiple is the index of the value.
+/// Calls `visit` for every value, with the cosine and the sine of `angle` times the index of the value.
 fn turn(values: &mut [(f64, f64)], angle: f64, mut visit: impl FnMut(&mut (f64, f64), (f64, f64))) {
     let (turn_sin, turn_cos) = angle.sin_cos();
     for (block, values) in values.chunks_mut(FRESH).enumerate() {
@@ -253,7 +252,7 @@ fn turn(values: &mut [(f64, f64)], angle: f64, mut visit: impl FnMut(&mut (f64, 
     }
 }
 
-/// Multiplies every value by `[sinh(a + i b) / (a + i b)] / [sinh a / a]`, where `b` is the multiple of `angle` that belongs to the value.
+/// Multiplies every value by `[sinh(a + i b) / (a + i b)] / [sinh a / a]`, where `b` is `angle` times the index of the value.
 fn times_uniform(values: &mut [(f64, f64)], a: f64, angle: f64) {
     let mut k = 0.0;
     if a.abs() < 1e-8 {

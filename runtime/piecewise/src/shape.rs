@@ -1,5 +1,4 @@
-//! The distribution of a sum of independent uniforms and a Normal. The representation of the distribution is chosen such that evaluations are cheap
-//! for the given widths.
+//! The distribution of a sum of independent uniforms and a Normal, in the representation that makes evaluations cheap for the given widths.
 
 use super::bernstein::MOST_DEGREE;
 use super::blend::Blend;
@@ -13,8 +12,8 @@ use std::f64::consts::PI;
 /// The representation of a distribution.
 #[derive(Clone, Debug)]
 pub enum Representation {
-    /// Exact pieces, and the standard deviation of the Normal noise. The noise is added at every evaluation. With a standard deviation of 0, the
-    /// distribution does not have noise.
+    /// Exact pieces, and the standard deviation of Normal noise that is added at every evaluation. With a standard deviation of 0, the distribution
+    /// does not have noise.
     Pieces(Measure, f64),
     /// A Fourier series around `centre`. In the tails, densities are computed by a tilted series.
     Series {
@@ -29,10 +28,10 @@ pub enum Representation {
     },
     /// Exact pieces for the wide uniforms, and a Fourier series for all other summands.
     Blend(Box<Blend>),
-    /// A distribution with very many pieces, and Normal noise. The density is computed by the series where most of the mass is, and by the pieces in
-    /// the tails.
+    /// A distribution with very many pieces, and Normal noise. The density is computed from the series where most of the mass is, and from the pieces
+    /// in the tails.
     Tabulated {
-        /// An estimate of the relative error of the point masses that the series was computed from.
+        /// An estimate of the relative error of the point masses from which the series was computed.
         accuracy: f64,
         /// The distribution without noise.
         measure: Measure,
@@ -47,22 +46,22 @@ pub enum Representation {
     Triangular(Measure, f64),
 }
 
-/// [`Representation::new`] tries to add at most this number of wide uniforms as pieces. A series then represents the remaining uniforms. If no such
+/// [`Representation::new`] tries to represent at most this number of wide uniforms by pieces, and the remaining uniforms by a series. If no such
 /// split is possible, all uniforms become pieces, or the sum is computed on a grid.
 const MOST_WIDE: usize = 13;
 /// A sum with more pieces than this is not represented by exact pieces.
 const MOST_PIECES: f64 = 8192.0;
-/// A series is used only if its computation multiplies a mass with a term at most this number of times.
+/// A series is used only if computing it takes at most this number of multiplications of a mass and a term.
 const MOST_INNER: f64 = 1e7;
-/// The panels of a quadrature rule are short. Over a panel, the phase of an oscillating factor changes by at most this angle (in radians). A rule
-/// with 16 more nodes than the polynomial needs is then accurate up to rounding.
+/// The panels of a quadrature rule are so short that the phase of an oscillating factor changes by at most this angle (in radians) over a panel. A
+/// rule with 16 more nodes than the polynomial needs is then accurate up to rounding.
 const RESOLVED: f64 = 8.6;
 /// The estimated accuracy of a quadrature with an oscillating factor, relative to the density.
 const QUADRATURE: f64 = 1e-14;
 /// If a distribution has more pieces than this, a series is cheaper to evaluate.
 const MANY: usize = 400;
-/// The density at the centre of a tilted series is at least this fraction of its maximum. Densities below this fraction of the maximum are therefore
-/// computed by a tilted series.
+/// Densities below this fraction of the maximum are computed by a tilted series, because a tilted density at its centre is at least this fraction of
+/// its own maximum.
 const TAIL: f64 = 1e-3;
 
 impl Representation {
@@ -108,8 +107,7 @@ impl Representation {
                 let mut all = self::summands(&widths, sd);
                 all.masses = vec![base.masses(origin, length.max(f64::MIN_POSITIVE), 2)];
                 let centre = origin + half_of(&widths);
-                // In the kernel, the narrow uniforms are centred at 0. The half-widths of the narrow uniforms are therefore added to the positions of
-                // the pieces.
+                // In the kernel, the narrow uniforms are centred at 0, so their half-widths are added to the positions of the pieces.
                 let measure = add(base.shifted(half_of(&widths[wide..])), &widths[..wide]);
                 Representation::Blend(Box::new(Blend {
                     measure,
@@ -143,8 +141,9 @@ impl Representation {
     }
 
     /// Computes the distribution of a sum of independent variables: variables with the distributions `laws`, uniforms on `[0, width]`, and a Normal.
-    /// The result is the series of the product of their characteristic functions. Returns `None` if this takes more than `most` multiplications of a
-    /// mass and a term. Also returns `None` if the series is infinite because the uniforms and the Normal do not make its terms decrease.
+    /// The result is a series whose coefficients are products of the variables' characteristic functions. Returns `None` if this takes more than
+    /// `most` multiplications of a mass and a term, or if the series would be infinite because the uniforms and the Normal do not make its terms
+    /// decrease.
     pub fn of_many(laws: &[Measure], widths: &[f64], sd: f64, most: f64) -> Option<Representation> {
         let origins: Vec<Twofold> = laws.iter().map(|law| Twofold::from(law.moments().0)).collect();
         let (summands, series) = series(laws, &origins, (widths, sd), most)?;
@@ -304,9 +303,9 @@ impl Representation {
             Representation::Blend(blend) if self.is_central(density) => {
                 blend.measure.accuracy * density + blend.error(y)
             }
-            // In the tails, the rounding error of the exponent counts too.
+            // In the tails, the rounding error of the exponent also matters.
             Representation::Series { .. } | Representation::Blend(_) | Representation::Tabulated { .. } => {
-                // The density may be 0 because of underflow. The smallest positive number replaces it, so that the logarithm is finite.
+                // If underflow makes the density 0, it is replaced by the smallest positive number, so that the logarithm is finite.
                 let log = density.max(f64::MIN_POSITIVE).ln().abs();
                 (self.accuracy() + 1e-11 + 32.0 * f64::EPSILON * log) * density + f64::MIN_POSITIVE
             }
@@ -334,8 +333,8 @@ impl Representation {
     }
 }
 
-/// Computes the series of a sum: variables with these distributions, taken relative to their origins, uniforms around 0, and a Normal. The
-/// distributions are discretised finely enough for the highest frequency of the series. Returns `None` if this takes more than `most`
+/// Computes the series of a sum of three kinds of variables: variables with these distributions (relative to their origins), uniforms around 0, and a
+/// Normal. The distributions are discretised finely enough for the highest frequency of the series. Returns `None` if this takes more than `most`
 /// multiplications.
 fn series(
     laws: &[Measure],
@@ -352,7 +351,7 @@ fn series(
     let mut all = summands(widths, sd);
     all.masses = masses(f64::INFINITY, 4);
     let (terms, period) = Series::size_needed(&all)?;
-    // Over a panel of this length, the phase of the highest frequency changes by the angle that a rule with 16 more nodes resolves.
+    // Over a panel of this length, the phase of the highest frequency changes by the angle for which a rule with 16 more nodes is accurate.
     let length = RESOLVED * period / (2.0 * PI * terms as f64);
     let nodes = |law: &Measure| law.count_masses(length, 16);
     if terms as f64 * laws.iter().map(nodes).sum::<f64>() > most {
@@ -385,7 +384,7 @@ fn cost(widths: &[f64], wide: usize, sd: f64, knots: Option<usize>) -> Option<f6
     }
     let kernel = summands(narrow, sd);
     let terms = Series::size_needed(&kernel)?.0 as f64;
-    // A density in a tail needs a separate tilted series, so the cost of making a series is added.
+    // A density in a tail needs a separate tilted series, so the cost of computing this series is added.
     let making = 0.5 * terms * narrow.len() as f64;
     if wide == 0 && knots.is_none() {
         return Some(3.0 * terms + making);

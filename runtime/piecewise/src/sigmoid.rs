@@ -20,17 +20,17 @@ const MOST_EXACT: usize = 4;
 const SHORT: usize = 2000;
 /// If the series is long, the exact spline is used for up to this number of uniforms.
 const MOST_EXACT_LONG: usize = 9;
-/// If the integral over a distribution needs more panels than this, only the range where the logistic function bends is integrated numerically.
+/// If the integral over a distribution needs more panels than this, only the range where the logistic function is curved is integrated numerically.
 const MOST_PANELS: f64 = 2000.0;
 /// If a logit is above this value, its logistic function is 1 in `f64`.
 const SATURATED: f64 = 38.0;
-/// A logit is negligible if it is this far below the largest logit, or this far below saturation. A negligible logit changes the mean in `f64`
-/// only if the mean itself is below the smallest positive number.
+/// A logit is negligible if it is this far below the largest logit, or this far below saturation: in `f64`, it could change only a mean that is
+/// itself below the smallest positive number.
 const FADED: f64 = 800.0;
 
-/// Computes `E sigma(offset + sum terms)`, where `sigma` is the logistic function. If there is one term, the form is uniform on an interval
-/// `[v, v + D]`. The mean then has the closed form `log1p(expm1(D) sigma(v)) / D`. The closed form is accurate up to rounding. For more terms, the
-/// logistic function times the density of the form is integrated by a Gauss-Legendre rule on each panel. The relative error of the result is about
+/// Computes `E sigma(offset + sum terms)`, where `sigma` is the logistic function. With one term, the form is uniform on an interval `[v, v + D]`,
+/// and the mean has the closed form `log1p(expm1(D) sigma(v)) / D`, which is accurate up to rounding. With more terms, the logistic function times
+/// the density of the form is integrated by a Gauss-Legendre rule on each panel. The relative error of the result is about
 /// 1e-14 for up to eight terms, and 1e-12 for more terms.
 pub fn mean_sigmoid(terms: &[UniformTerm], offset: f64) -> f64 {
     let form = UniformSum::new(offset, terms, 1.0);
@@ -70,8 +70,8 @@ fn mean_over_interval(low: f64, width: f64) -> f64 {
 }
 
 /// Computes the mean of the logistic function by a series for the distribution of the form. The distribution is tilted by a `theta` in `[0, 1]`, such
-/// that its mean is as near to 0 as possible. For such `theta`, the logistic function times `exp(-theta x)` is bounded. Therefore even very small
-/// results have a small relative error. Returns `None` if exact pieces are the better method.
+/// that its mean is as near to 0 as possible. For such `theta`, the logistic function times `exp(-theta x)` is bounded. Even very small results
+/// therefore have a small relative error. Returns `None` if exact pieces are the better method.
 fn tilted_mean(form: &UniformSum) -> Option<f64> {
     let halves: Vec<f64> = form.widths.iter().map(|width| 0.5 * width).collect();
     let summands = Summands {
@@ -172,7 +172,7 @@ impl Form {
         self.panels(from, to, longest, |x| self.shape.density(x) * of(x))
     }
 
-    /// Integrates the function `of` over `[from, to]`. The panels are short enough for the distribution, and at most `longest`.
+    /// Integrates the function `of` over `[from, to]`. Each panel is at most `longest` and at most `self.sd` long.
     fn panels(&self, from: f64, to: f64, longest: f64, of: impl Fn(f64) -> f64) -> f64 {
         if to <= from {
             return 0.0;

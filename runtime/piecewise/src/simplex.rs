@@ -1,5 +1,5 @@
-//! The distribution of an affine function of a point that is uniform on a simplex. The density of this distribution is a B-spline whose knots are
-//! the values of the function at the vertices (Curry and Schoenberg, "On Polya frequency functions IV", 1966, theorem 2).
+//! The distribution that an affine function has at a uniform point of a simplex. Its density is a B-spline whose knots are the values of the
+//! function at the vertices (Curry and Schoenberg, "On Polya frequency functions IV", 1966, theorem 2).
 
 use super::bernstein::Piece;
 use super::measure::{Measure, PointMass};
@@ -35,9 +35,9 @@ pub fn add(values: &mut [f64], mass: f64, measure: &mut Measure) {
     }
 }
 
-/// Computes one Bernstein coefficient of a B-spline on an interval between knots. The B-spline starts at the knot `degree`, and the coefficient has
-/// the index `count`. The coefficient is the blossom of the B-spline, with `count` arguments at the right end of the interval and all other
-/// arguments at the left end. The blossom is computed by de Boor's recurrence. All its weights are in `[0, 1]`.
+/// Computes one Bernstein coefficient of a B-spline on an interval between knots. The B-spline starts at the knot `degree`. The coefficient with the
+/// index `count` is the blossom of the B-spline, with `count` arguments at the right end of the interval and all other arguments at the left end.
+/// The blossom is computed by de Boor's recurrence. All its weights are in `[0, 1]`.
 fn blossom(knots: &[f64], degree: usize, interval: usize, count: usize) -> f64 {
     let first = interval - degree;
     let mut controls: Vec<f64> = (first..=interval)

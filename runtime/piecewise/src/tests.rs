@@ -1,4 +1,5 @@
-//! Tests that distributions of networks with uniform weights agree with exact rationals, results in high precision and closed forms.
+//! Compares the distributions of networks with uniform weights with exact rational results, results in high precision, and closed
+//! forms.
 #![allow(clippy::unwrap_used)]
 
 mod cells;
@@ -34,7 +35,7 @@ fn units(offset: f64, units: &[Unit]) -> Network {
     }
 }
 
-/// Returns triangular noise, without mixing in a Normal.
+/// Returns triangular noise without a Normal that is mixed in.
 fn triangle(radius: f64) -> ObservationNoise {
     ObservationNoise::Triangular { radius, floor: 0.0 }
 }

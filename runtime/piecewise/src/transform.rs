@@ -26,7 +26,7 @@ impl Segment {
         position.times(self.slope) + Twofold::from(self.offset)
     }
 
-    /// Maps the part of a piece that lies on the segment by the affine function, and adds the result to `image`.
+    /// Applies the affine function to the part of a piece that lies on the segment, and adds the result to `image`.
     fn push(&self, piece: &Piece, image: &mut Measure) {
         let low = Twofold::from(self.from.max(f64::MIN));
         let high = Twofold::from(self.to.min(f64::MAX));
@@ -168,7 +168,7 @@ impl Measure {
     }
 
     /// Discretises the distribution into point masses relative to `origin`, by a Gauss-Legendre rule on panels no longer than `length`. The rule
-    /// has `extra` more nodes than the degree of the piece needs, but fewer additional nodes on short pieces. The number of masses may be very
+    /// has `extra` more nodes than the degree of the piece needs, or fewer on short pieces. The number of masses may be very
     /// large, so callers should check [`Measure::count_masses`] first.
     pub fn masses(&self, origin: Twofold, length: f64, extra: usize) -> Vec<Mass> {
         let atoms = self.atoms.iter().map(|atom| Mass {
@@ -203,7 +203,7 @@ impl Measure {
     }
 
     /// Interpolates a density between two positions by polynomial pieces. Panels are halved until the interpolation has the given relative
-    /// accuracy. `near` gets a position, and returns a function that computes the density near it.
+    /// accuracy. `near` takes a position, and returns a function that computes the density near it.
     pub fn interpolated<D: Fn(f64) -> f64>(
         near: impl Fn(f64) -> D,
         from: f64,
@@ -259,9 +259,9 @@ const INTERPOLATION: usize = 14;
 
 /// Computes the convolution of two pieces. The result has three pieces, and each of its coefficients is a sum of non-negative terms.
 ///
-/// At a position of the result, the integral is over the interval where the two factors overlap. Each end of this interval is fixed or moves
-/// with the position. At a fixed fraction of the interval, both factors are polynomials in the position. An exact quadrature rule averages over
-/// the fractions.
+/// At each position of the result, the product is integrated over the interval where the two factors overlap. Each end of this interval is
+/// either fixed or moves with the position. At a fixed fraction of the interval, both factors are therefore polynomials in the position. A
+/// quadrature rule that is exact for these polynomials averages over the fractions.
 fn convolution(left: &Piece, right: &Piece) -> Vec<Piece> {
     let corners = [
         left.start + right.start,

@@ -1,5 +1,5 @@
-//! Distributions with triangular noise, computed as integrals of pieces times a triangle. Between the knots of the pieces and of the
-//! triangle, Gauss-Legendre rules are exact.
+//! Distributions with triangular noise, computed as integrals of pieces times a triangle. Between the knots of the pieces and the knots
+//! of the triangle, Gauss-Legendre rules are exact.
 
 use super::bernstein::Piece;
 use super::measure::Measure;
@@ -53,8 +53,8 @@ impl Measure {
 }
 
 impl Piece {
-    /// Integrates the piece times the function `of`. The argument of `of` is the distance to `position`. The integral includes distances
-    /// up to `radius`. On either side of 0, the function must be a polynomial of the given degree.
+    /// Integrates the piece times the function `of`. The argument of `of` is the distance to `position`. The integral covers distances
+    /// up to `radius`. On each side of 0, the function must be a polynomial of the given degree.
     fn against(&self, position: Twofold, radius: f64, degree: usize, of: impl Fn(f64) -> f64) -> f64 {
         let distance = (position - self.start).value();
         if distance <= -radius || distance - self.width >= radius {

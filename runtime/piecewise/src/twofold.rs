@@ -1,5 +1,5 @@
-//! Positions with twice the digits of `f64`. The knots of splines are sums of widths. The difference of two such sums can be very small,
-//! and must still be accurate.
+//! Positions with twice the digits of `f64`. The knots of splines are sums of widths, and the difference of two such sums must be
+//! accurate even if it is very small.
 
 use std::cmp::Ordering;
 use std::ops::{Add, Neg, Sub};
@@ -22,7 +22,7 @@ impl Twofold {
         }
     }
 
-    /// Returns the exact product of two numbers, except for underflow.
+    /// Returns the product of two numbers, which is exact unless it underflows.
     pub fn product(a: f64, b: f64) -> Twofold {
         let high = a * b;
         Twofold {

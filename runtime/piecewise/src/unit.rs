@@ -1,4 +1,4 @@
-//! The distributions of single ReLU units. The distribution of a unit consists of a mass at 0 and the part of a spline above 0.
+//! The distributions of single ReLU units. The distribution of a unit consists of a mass at 0, and of that part of a spline that lies above 0.
 
 use super::measure::{Measure, PointMass};
 use super::shape::Representation;
@@ -6,17 +6,18 @@ use super::transform::Segment;
 use super::twofold::Twofold;
 use super::{Ridge, UniformTerm, Unit};
 
-/// The exact spline is used if a unit's input has at most this number of uniforms. For more uniforms, the spline is interpolated from a series.
+/// If a unit's input is a sum of at most this number of uniforms, the exact spline is used. With more uniforms, the spline is interpolated from a
+/// series.
 const MOST_EXACT: usize = 9;
 /// The accuracy of the interpolation, relative to the density.
 const ACCURACY: f64 = 1e-11;
 /// An interpolated density is treated as 0 below `exp(-FAINT)` of its maximum.
 const FAINT: f64 = 100.0;
 
-/// The maximum number of steps in the search for the point beyond which a density counts as 0.
+/// The maximum number of steps in the search for the point beyond which a density is treated as 0.
 const MOST_STEPS: i32 = 40;
 
-/// A sum of uniforms, represented by its smallest value and the widths of the uniforms.
+/// A sum of uniforms, represented by the smallest value of the sum and the widths of the uniforms.
 #[derive(Clone, Debug)]
 pub struct UniformSum {
     /// The smallest value of the sum.
@@ -80,8 +81,8 @@ impl UniformSum {
         if self.widths.len() <= MOST_EXACT {
             return Measure::uniforms(self.start, &self.widths);
         }
-        // The density is computed for a sum that is centred at 0. Far from 0, the digits of a position would not be sufficient to distinguish the
-        // pieces.
+        // The density is computed for a sum that is centred at 0, because far from 0 the positions would not have enough digits to tell the
+        // pieces apart.
         let half = self
             .widths
             .iter()
@@ -115,8 +116,7 @@ impl UniformSum {
 }
 
 /// Returns the first point where the log density is at most `faint`. The search begins at 0, takes steps of length `step`, and stays inside the
-/// support. The density of a sum of uniforms falls faster than the density of a Normal with the same variance. The latter is that small after
-/// 15 steps.
+/// support. Fifteen steps are enough for a Normal with the same variance, and the density of a sum of uniforms falls faster.
 fn edge(shape: &Representation, faint: f64, step: f64, end: f64) -> f64 {
     let steps = (1..=MOST_STEPS).map(|count| f64::from(count) * step);
     let found = steps
@@ -125,11 +125,11 @@ fn edge(shape: &Representation, faint: f64, step: f64, end: f64) -> f64 {
     found.map_or(end, |x| if (end - x) * step > 0.0 { x } else { end })
 }
 
-/// The contribution of a unit, depending on the interval bounds of its input.
+/// The contribution of a unit. Its form depends on the interval bounds of the unit's input.
 pub enum UnitContribution {
     /// The unit contributes 0, because its input is never positive or its outgoing weight is 0.
     Off,
-    /// The input is never negative, so that the unit is linear. The variant holds its contribution.
+    /// The unit is linear, because its input is never negative. The variant holds its contribution.
     On(UniformSum),
     /// The input may have both signs. The variant holds the distribution of the contribution.
     Both(Measure),

@@ -1,9 +1,9 @@
-//! Adds an independent uniform variable to another variable. The density of the sum is the average of the variable's density over a sliding
-//! window.
+//! Adds an independent uniform variable to another variable. The density of the sum at a position is the average of the variable's density
+//! over a window at this position.
 //!
-//! Every coefficient of the result is a sum of non-negative terms, so that no digits cancel. Integrals from an end of a piece are running
-//! sums, and a piece is restricted to an interval by de Casteljau's algorithm. If the window is inside one piece, a Gauss-Legendre rule
-//! averages over the positions in the window.
+//! Every coefficient of the result is a sum of non-negative terms, so that no digits cancel. Integrals from an end of a piece are computed
+//! as running sums, and de Casteljau's algorithm restricts a piece to an interval. If the window is inside one piece, a Gauss-Legendre
+//! rule averages over the positions in the window.
 
 use super::bernstein::{Piece, elevated};
 use super::measure::Measure;
@@ -88,8 +88,8 @@ impl Measure {
     }
 }
 
-/// A range `from..to` of positions of the leading end of a window. Within the range, both ends of the window stay between
-/// knots.
+/// A range `from..to` of positions for the leading end of a window. While the leading end is within this range, neither end of the window
+/// crosses a knot.
 struct Window {
     from: Twofold,
     to: Twofold,
@@ -109,7 +109,7 @@ impl Window {
     }
 }
 
-/// A piece together with its mass and its integrals. They are used many times.
+/// A piece together with its mass and its integrals, which are used many times.
 struct Source<'a> {
     piece: &'a Piece,
     mass: f64,

@@ -5,7 +5,7 @@ use crate::region::ball::Ball;
 use std::borrow::Borrow;
 use std::time::Instant;
 
-/// A computed number, with a bound on its error.
+/// The result of an integration: a number with a bound on its error.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Integral {
     /// The computed number. It may be rounded.
@@ -13,7 +13,7 @@ pub struct Integral {
     /// A bound on the difference between `value` and the exact number. It includes the rounding error of
     /// `value`.
     pub error_bound: f64,
-    /// The exact number; `None` if it was not computed.
+    /// The exact number. `None` if it was not computed.
     pub exact: Option<Rational>,
 }
 
@@ -28,7 +28,7 @@ pub enum RegionIntegral {
     Degenerate,
     /// The region is unbounded in this direction, and the weight is not zero there.
     Unbounded(Vec<Rational>),
-    /// The work on the region would exceed a limit of [`IntegrationLimits`]. The integral is unknown.
+    /// The integral is unknown, because the work on the region would exceed a limit of [`IntegrationLimits`].
     GaveUp(Limit),
 }
 
@@ -46,21 +46,21 @@ pub enum Limit {
 /// The required accuracy of a result, and limits on the work that may be spent on the result.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct IntegrationLimits {
-    /// The largest allowed relative error bound of a floating-point result. If a result has a larger bound, it is computed again in rational
+    /// The largest relative error bound that is accepted for a floating-point result. A result with a larger bound is computed again in rational
     /// arithmetic.
     pub tolerance: f64,
     /// True if all results are computed in rational arithmetic from the start.
     pub exact: bool,
     /// The maximum number of regions that are integrated.
     pub regions: usize,
-    /// The maximum number of steps in one region. One step is one of two things: a comparison of two rays of the cone over the region, or the
-    /// addition of one term to the integral over a face of the region. Storing a number counts as eight steps. Adding a term in rational
+    /// The maximum number of steps in one region. A step is either a comparison of two rays of the cone over the region, or the addition of one term
+    /// to the integral over a face of the region. Storing a number counts as eight steps. Adding a term in rational
     /// arithmetic counts as at least 32 steps.
     pub steps: u64,
-    /// The maximum number of bytes for the search and the current region together. The count includes rays, moments of faces, solved cases and
-    /// terms. The allocator uses somewhat more memory.
+    /// The maximum number of bytes for the search and the current region together. This includes rays, moments of faces, solved cases and terms. The
+    /// allocator uses somewhat more memory than is counted.
     pub memory: u64,
-    /// At this time, unfinished work is abandoned. The clock is checked before each case, and during the work on a region.
+    /// The time at which unfinished work is abandoned. The clock is checked before each case and during the work on a region.
     pub deadline: Option<Instant>,
 }
 
@@ -95,8 +95,9 @@ impl Integral {
         Integral::exactly(Rational::ZERO)
     }
 
-    /// Adds the parts. The sum is exact if all parts are exact. The error bound of the sum includes the bounds of the parts and all rounding errors
-    /// of the additions, in any order of addition (Higham, Accuracy and Stability of Numerical Algorithms, section 3.3, running error bounds).
+    /// Adds the parts. The sum is exact if all parts are exact. The error bound of the sum includes the error bounds of the parts and all rounding
+    /// errors of the additions, and is valid for any order of addition (Higham, Accuracy and Stability of Numerical Algorithms, section 3.3, running
+    /// error bounds).
     pub fn sum<I: Borrow<Integral>>(parts: impl IntoIterator<Item = I>) -> Integral {
         parts.into_iter().fold(Integral::zero(), |sum, part| {
             sum.combine(part.borrow(), Ball::plus, |a, b| a + b)
@@ -104,7 +105,7 @@ impl Integral {
     }
 
     /// Multiplies the parts. The product is exact if all parts are exact. The product of an empty list is 1. The error bound of the product includes
-    /// the bounds of the parts and all rounding errors of the multiplications.
+    /// the error bounds of the parts and all rounding errors of the multiplications.
     pub fn product<I: Borrow<Integral>>(parts: impl IntoIterator<Item = I>) -> Integral {
         let one = Integral::exactly(Rational::ONE);
         parts.into_iter().fold(one, |product, part| {
@@ -188,7 +189,7 @@ mod tests {
 
     #[test]
     fn bounds_cover_every_rounding() {
-        // The ten thousand terms cannot be represented exactly in floating point. The last part cancels their sum.
+        // The ten thousand terms cannot be represented exactly in floating point, and the last part cancels their sum.
         let mut parts = vec![rounded("0.1"); 10_000];
         parts.push(rounded("-999.7"));
         let sum = Integral::sum(&parts);

@@ -3,7 +3,7 @@
 use crate::rational::Rational;
 use dashu_base::Abs;
 
-/// The half-space `coefficients . x <= bound`. Half-spaces only bound regions of integrals. It therefore does not matter whether the boundary
+/// The half-space `coefficients . x <= bound`. Since half-spaces only bound the regions of integrals, it does not matter whether the boundary
 /// belongs to a half-space.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct HalfSpace {
@@ -57,7 +57,7 @@ impl HalfSpace {
         self.coefficients.iter().all(Rational::is_zero)
     }
 
-    /// Returns the positive multiple of this row whose first non-zero coefficient is 1 or -1. In this form, rows that bound the same linear form
+    /// Scales this row by a positive factor, such that its first non-zero coefficient is 1 or -1. After this, rows that bound the same linear form
     /// have the same coefficients.
     pub(crate) fn monic(&self) -> HalfSpace {
         match self.coefficients.iter().find(|c| !c.is_zero()) {
@@ -93,7 +93,7 @@ impl HalfSpace {
 }
 
 impl Polytope {
-    /// Creates a polytope without rows. It is all of space.
+    /// Creates a polytope without rows, which is all of space.
     pub fn whole(dimension: usize) -> Polytope {
         Polytope {
             dimension,
@@ -101,7 +101,7 @@ impl Polytope {
         }
     }
 
-    /// Creates the box `lower <= x <= upper` for each variable. A bound of `None` leaves the side open.
+    /// Creates the box with `lower <= x <= upper` for each variable `x`. On a side with the bound `None`, the box is unbounded.
     pub fn boxed(bounds: &[(Option<Rational>, Option<Rational>)]) -> Polytope {
         let mut polytope = Polytope::whole(bounds.len());
         for (variable, (lower, upper)) in bounds.iter().enumerate() {
@@ -128,7 +128,7 @@ impl Polytope {
         self.rows.iter().all(|row| row.slack(point) > Rational::ZERO)
     }
 
-    /// Divides the variables into groups. If a row or one of the sets in `together` mentions two variables, these are in the same group. The groups
+    /// Divides the variables into groups. Two variables are in the same group if a row or one of the sets in `together` contains both. The groups
     /// are in the order of their first variables. A variable that is not mentioned anywhere forms a group by itself.
     pub fn blocks(&self, together: &[Vec<usize>]) -> Vec<Vec<usize>> {
         let mut group: Vec<usize> = (0..self.dimension).collect();

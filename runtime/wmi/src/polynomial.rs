@@ -120,7 +120,7 @@ impl Polynomial {
         }
     }
 
-    /// Returns a power of the polynomial. The power with the exponent 0 is 1.
+    /// Returns a power of the polynomial. For the exponent 0, the result is 1.
     pub fn power(&self, exponent: u32) -> Polynomial {
         let mut result = Polynomial::constant(self.variables, Rational::ONE);
         for bit in (0..u32::BITS - exponent.leading_zeros()).rev() {
@@ -144,7 +144,7 @@ impl Polynomial {
                 .or_insert_with(|| Polynomial::zero(self.variables));
             part.add_term(rest, coefficient.clone());
         }
-        // The loop uses Horner's rule over those exponents that occur.
+        // The loop applies Horner's rule, but only to the exponents that occur.
         let mut result = Polynomial::zero(self.variables);
         let mut above = 0;
         for (exponent, part) in by_exponent.into_iter().rev() {
@@ -173,7 +173,7 @@ impl Polynomial {
         }
     }
 
-    /// Renames the variables: variable `k` becomes variable `places[k]` of `variables`.
+    /// Renames the variables: variable `k` becomes variable `places[k]` of a polynomial in `variables` variables.
     ///
     /// Two variables may be mapped to the same variable. If variable `k` does not occur in the polynomial, `places[k]` is ignored.
     pub fn renamed(&self, places: &[usize], variables: usize) -> Polynomial {

@@ -1,10 +1,10 @@
 //! Problems of weighted model integration, and the readers of the three notations for problems.
 //!
-//! A problem consists of a formula and a weight. The formula is over Booleans and reals, and its comparisons are between piecewise linear
-//! terms. The weight is a piecewise polynomial. The value of a problem is the integral of the weight over the reals that satisfy the formula.
-//! The integral is summed over both values of every declared Boolean, even if the Boolean is not used. The two sides of a comparison or an
-//! equation can be equal on a region with a volume, as in `(relu x) = 0`. Only in this case do `<` and `<=` give different values. Only in
-//! this case does an equation hold on a set of positive measure.
+//! A problem consists of a formula and a weight. The formula contains Booleans, and comparisons between piecewise linear terms in real
+//! variables. The weight is a piecewise polynomial. The value of a problem is the integral of the weight over all real values that satisfy
+//! the formula, summed over both values of every declared Boolean, even if the Boolean is not used. The two sides of a comparison or an
+//! equation can be equal on a region with a volume, as in `(relu x) = 0`. Only in this case do `<` and `<=` give different values, and only
+//! in this case does an equation hold on a set of positive measure.
 //!
 //! * An **instance** (`wmi-instances/1`): a JSON object with `reals` (a name, a lower bound or null, an upper bound or null), `bools`, `defs`
 //!   (definitions, which are substituted), `given` (values of reals that are not integrated), `formula` and `weight`. The formula and the
@@ -39,9 +39,9 @@ use store::{FormulaId, TermId, TermStore};
 /// A problem of weighted model integration.
 #[derive(Clone, Debug)]
 pub struct Problem {
-    /// The name of the problem in its file; empty if it does not have a name.
+    /// The name that the file gives to the problem; empty if the problem does not have a name.
     pub name: String,
-    /// The line and column of the start of the problem, counted from 1. Line and column are 0 if the problem is the whole file.
+    /// The line and column at which the problem starts, counted from 1. Both are 0 if the problem is the whole file.
     pub at: (usize, usize),
     /// The real variables that the weight is integrated over.
     pub reals: Vec<String>,

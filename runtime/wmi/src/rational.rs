@@ -12,11 +12,11 @@ pub fn to_f64(number: &Rational) -> f64 {
     number.to_f64().value()
 }
 
-/// Computes the natural logarithm of the magnitude of a number. The magnitude may be too large or too small for a floating-point number.
-/// The result is minus infinity for zero.
+/// Computes the natural logarithm of a number's magnitude, even if the number itself is too large or too small for floating point. For
+/// zero, the result is minus infinity.
 pub fn ln_abs(number: &Rational) -> f64 {
     let (above, below) = (number.numerator().unsigned_abs(), number.denominator());
-    // The quotient is near two to this power. Only the first 64 bits of the quotient are used.
+    // The quotient is near two to this power. Only its first 64 bits are used.
     let power = above.bit_len() as i64 - below.bit_len() as i64;
     let shift = 64 - power;
     let digits = match usize::try_from(shift) {
@@ -48,7 +48,7 @@ pub fn parse(text: &str) -> Option<Rational> {
     }
 }
 
-/// Returns the number of bits of the numerator plus the number of bits of the denominator.
+/// Returns the number of bits in the numerator plus the number in the denominator.
 pub(crate) fn bits(number: &Rational) -> u64 {
     (number.numerator().bit_len() + number.denominator().bit_len()) as u64
 }
@@ -65,8 +65,7 @@ pub(crate) fn common_denominator<'a>(numbers: impl Iterator<Item = &'a Rational>
     })
 }
 
-/// Multiplies all `numbers` by the same positive factor, such that the results are integers without a common factor. If all numbers are
-/// zero, the results are zeros.
+/// Multiplies all `numbers` by one positive factor that makes them integers without a common divisor. Zeros stay zeros.
 pub(crate) fn primitive_integers<'a>(numbers: impl Iterator<Item = &'a Rational> + Clone) -> Vec<IBig> {
     let denominator = common_denominator(numbers.clone());
     let mut integers: Vec<IBig> = numbers

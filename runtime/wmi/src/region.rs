@@ -1,8 +1,8 @@
 //! Integrates a polynomial over one polytope, without expanding powers of linear forms.
 //!
 //! The geometry is exact, but the integrals are rounded. The double description method computes the corners, and the facets that contain each corner,
-//! in integers. Thin regions are therefore never misclassified. Integrals over faces are sums of products of positive numbers. These integrals are
-//! computed in floating point, together with a bound on the rounding errors.
+//! in integer arithmetic. Thin regions are therefore never misclassified. Integrals over faces are sums of products of positive numbers, and are
+//! computed in floating point with a bound on the rounding errors.
 
 pub(crate) mod ball;
 mod budget;

@@ -1,7 +1,7 @@
 //! Solves problems of weighted model integration.
 //!
-//! The search decides a comparison or a Boolean only if the formula or the weight depends on it. The search therefore uses partial assignments.
-//! Structure-aware encodings do the same (Spallitta et al., UAI 2022). Parts without common variables are solved separately, and their results are
+//! The search decides a comparison or a Boolean only if the formula or the weight depends on it. The search therefore uses partial assignments, like
+//! structure-aware encodings (Spallitta et al., UAI 2022). Parts without common variables are solved separately, and their results are
 //! multiplied. If a weight is a sum, its terms may be integrated one by one. A variable is integrated out if one linear form bounds it from below
 //! and one bounds it from above. If the primal graph of the problem is a tree, this elimination is message passing as in Zeng et al., ICML 2020. The
 //! remaining regions are polytopes, and [`crate::region`] integrates over them.
@@ -30,7 +30,7 @@ use state::State;
 /// The status of a solution.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Status {
-    /// The integral is known. If the integral is 0, the reason for this may be unknown.
+    /// The integral is known. If it is 0, the reason for this may be unknown.
     Ok,
     /// The formula does not hold at any point, so the integral is 0.
     Empty,
@@ -71,8 +71,8 @@ impl Solution {
     }
 }
 
-/// Solves a problem. A stack of 32 MiB is enough for the deepest nesting of cases. Parts may cancel so much that the error bound of their sum
-/// exceeds the tolerance. The whole problem is then solved again in rational arithmetic.
+/// Solves a problem. A stack of 32 MiB is enough for the deepest nesting of cases. If parts cancel so much that the error bound of their sum exceeds
+/// the tolerance, the whole problem is solved again in rational arithmetic.
 pub fn solve(problem: &Problem, effort: &IntegrationLimits) -> Solution {
     let solution = within_tolerance(problem, effort);
     let is_known = solution.value.is_finite() || (effort.exact && solution.exact.is_some());
@@ -102,7 +102,7 @@ fn within_tolerance(problem: &Problem, effort: &IntegrationLimits) -> Solution {
     };
     let exact = attempt(problem, &effort);
     match exact.status {
-        // Rational arithmetic takes more work, so it may reach a limit. If the floating-point result is then better, it is kept.
+        // Rational arithmetic takes more work, so it may reach a limit. The floating-point result is kept if it is better.
         Status::GaveUp(_) if exact.error_bound > solution.error_bound => Solution {
             status: exact.status,
             ..solution
@@ -147,7 +147,7 @@ fn attempt(problem: &Problem, effort: &IntegrationLimits) -> Solution {
 }
 
 /// Finds out why the search did not integrate over any region: the formula does not hold at any point, the set has volume zero, or the weight
-/// is zero. Finding the reason may take too much work. The status is then `Ok`, because the integral is known to be 0.
+/// is zero. If finding the reason takes too much work, the status is `Ok`, because the integral is known to be 0.
 fn nothing(problem: &Problem, search: &mut Search, mut state: State, inside: &[Rational]) -> Status {
     state.weight = search.store.number(Rational::ONE);
     if search.has_region(state, inside) || search.gave_up.is_some() {

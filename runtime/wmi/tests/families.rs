@@ -1,5 +1,5 @@
-//! Families of problems on the unit cube. Closed forms are known for every size. The families are from Kolb et al. (IJCAI 2019) and from Zeng et
-//! al. (ICML 2020).
+//! Families of problems on the unit cube, with closed forms for every size. The families are from Kolb et al. (IJCAI 2019) and from Zeng et al.
+//! (ICML 2020).
 
 #![allow(clippy::unwrap_used)]
 
@@ -8,7 +8,7 @@ use bnnc_wmi::problem::read;
 use bnnc_wmi::rational::Rational;
 use bnnc_wmi::solve::{Status, solve};
 
-/// Returns an instance with the reals `x0`, `x1`, .. All of them have the same bounds.
+/// Returns an instance with the reals `x0`, `x1` and so on, all with the same bounds.
 fn instance(reals: usize, bounds: (&str, &str), bools: &str, formula: &str, weight: &str) -> String {
     let (lower, upper) = bounds;
     let reals: Vec<String> = (0..reals)

@@ -284,7 +284,7 @@ fn deep_nesting_is_rejected() {
         assert!(["E0701", "E0704"].contains(&rejected(&"(".repeat(depth)).code.id));
         assert!(["E0701", "E0704"].contains(&rejected(&"[".repeat(depth)).code.id));
     }
-    // If a definition uses other definitions, its depth is the depth of its full expansion.
+    // The depth of a definition is computed as if all definitions that it uses were written out.
     let mut script = String::from("(declare-fun x0 () Real)\n(assert (and (<= 0.0 x0) (<= x0 1.0)))\n");
     for at in 1..2000 {
         let before = at - 1;
@@ -396,8 +396,8 @@ fn unfinished_unbounded_parts_have_an_infinite_bound() {
     assert_eq!((solution.value, solution.error_bound), (0.0, f64::INFINITY));
 }
 
-/// If a single region would take too long, it is abandoned in the same way as too many regions. The error bound is computed from the bounding box of
-/// the region.
+/// A single region that would take too long is abandoned, just as regions beyond the maximum number are. The error bound is computed from the
+/// bounding box of the region.
 #[test]
 fn regions_that_are_too_large_are_given_up() {
     let names = ["x", "y", "z", "w"];
@@ -517,7 +517,7 @@ fn statuses_have_an_order_of_precedence() {
     assert!(direction.iter().all(|(name, _)| name == "x"), "{direction:?}");
 }
 
-/// Positive and negative parts of an integral cancel only if both are finite. Over this half strip, both are infinite in every order of
+/// Positive and negative parts of an integral may cancel only if both are finite. Over this half strip, both are infinite in every order of
 /// integration.
 #[test]
 fn infinities_do_not_cancel() {
@@ -546,8 +546,7 @@ fn infinities_do_not_cancel() {
     );
 }
 
-/// The direction of an unbounded region stays within the region. This also holds for variables that were integrated out before the direction was
-/// found.
+/// The direction in which a region is unbounded stays within the region, also for variables that were integrated out before the direction was found.
 #[test]
 fn directions_stay_within_their_region() {
     let steps = |formula: &str| {

@@ -45,7 +45,7 @@ fn fault(solution: &Solution, expected: &Value, is_exact: bool) -> Option<String
     if error > 1e-9 * truth.abs() {
         return Some(format!("expected {truth}, found {}", solution.value));
     }
-    // The value `truth` is rounded itself, so the exact value may differ from it by this rounding error.
+    // The value `truth` is itself rounded, so the exact value may differ from it by this rounding error.
     if error > solution.error_bound + f64::EPSILON * truth.abs() {
         return Some(format!("off by {error}, more than {}", solution.error_bound));
     }
@@ -81,7 +81,7 @@ fn rational_results_are_exact() {
     check(&all(), &effort, true);
 }
 
-/// Returns an instance as an SMT-LIB script. The instance file contains the formula and the weight for the script, in addition to the prefix
+/// Returns an instance as an SMT-LIB script. The instance file contains the formula and the weight in SMT-LIB, in addition to the prefix
 /// form.
 fn script(instance: &Value) -> String {
     let mut text = String::from("(set-logic QF_LRA) ; made of an instance\n");

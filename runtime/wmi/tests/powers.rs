@@ -202,8 +202,8 @@ fn assert_near(solution: &Solution, expected: &Rational) {
     );
 }
 
-/// The integral of a high power of a linear form over a box agrees with the sum over the corners of the box (`by_corners`). The integral also agrees
-/// if two other planes cut the box into four parts, and the integrals over these parts are added.
+/// The integral of a high power of a linear form over a box agrees with the sum over the corners of the box (`by_corners`). So does the sum of the
+/// integrals over the four parts into which two other planes cut the box.
 #[test]
 fn high_powers_over_boxes_match_their_corners() {
     for (count, power) in [(1, 4096), (2, 2000), (4, 60), (4, 512), (8, 60), (12, 60)] {
@@ -244,7 +244,7 @@ fn high_powers_match_beta_functions_and_maxima() {
     // The larger of two uniform variables has the density 2 m.
     let maximum = r#"["^", ["+", "x0", ["relu", ["-", "x1", "x0"]]], "4096"]"#;
     assert_near(&solved(&unit, "true", maximum), &number("1/2049"));
-    // The integral is B(a + 2, b + 1) / (a + 1). The integral is smaller than the smallest positive number of double precision.
+    // The integral is B(a + 2, b + 1) / (a + 1), which is smaller than the smallest positive number of double precision.
     let (a, b) = (2000, 1500);
     let weight = format!(r#"["*", ["^", "x0", "{a}"], ["^", ["-", "1", "x1"], "{b}"]]"#);
     let solution = solved(&unit, r#"["<=", "x0", "x1"]"#, &weight);
@@ -276,7 +276,7 @@ fn powers_of_other_sums_are_given_up() {
     );
 }
 
-/// The integral of a sum of `n` rectified forms takes only `2 n` cells instead of `2^n`.
+/// Integrating a sum of `n` rectified forms takes only `2 n` cells instead of `2^n`.
 #[test]
 fn sums_of_rectified_forms_take_two_cells_each() {
     let mut numbers = Numbers(11);
@@ -410,8 +410,8 @@ fn high_powers_of_forms_without_a_constant() {
     }
 }
 
-/// An exact moment of this form has about a hundred thousand bits. The moments of all faces would take too much work, so the integral is abandoned
-/// before the work begins.
+/// An exact moment of this form has about a hundred thousand bits. Since computing the moments of all faces would take too much work, the integral
+/// is abandoned before the work begins.
 #[test]
 fn numbers_that_would_be_too_long_are_given_up() {
     let mut numbers = Numbers(7);

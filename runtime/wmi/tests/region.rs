@@ -102,7 +102,7 @@ fn simplex(dimension: usize) -> Polytope {
     cube(dimension, "0", "1").cut(row(&vec!["1"; dimension], "1"))
 }
 
-/// Returns the cross polytope. It satisfies `+-x0 +- .. <= 1` for all signs.
+/// Returns the cross polytope, where `+-x0 +- .. <= 1` for all combinations of signs.
 fn cross(dimension: usize) -> Polytope {
     let mut polytope = cube(dimension, "-1", "1");
     for signs in 0..1usize << dimension {
@@ -372,7 +372,7 @@ impl Draws {
         )
     }
 
-    /// Returns a box around the origin that is cut by half-spaces. All of these half-spaces contain the origin.
+    /// Returns the intersection of a box around the origin with half-spaces that all contain the origin.
     fn polytope(&mut self, dimension: usize, cuts: usize) -> Polytope {
         let mut polytope = cube(dimension, "-3", "3.5");
         for _ in 0..cuts {
@@ -412,8 +412,8 @@ fn samples(seed: u64) -> Vec<(Polytope, Polynomial)> {
 fn work_beyond_the_allowed_steps_is_given_up() {
     let rows = (-6..=6).map(|t: i64| {
         let powers = (1..=4).map(|power| Rational::from(t.pow(power)));
-        // Over the integers from -6 to 6, the means of the first four powers are 0, 14, 0 and 350. If these means are subtracted from the
-        // points, the origin is inside the polytope.
+        // Over the integers from -6 to 6, the means of the first four powers are 0, 14, 0 and 350. Subtracting these means from the points
+        // places the origin inside the polytope.
         let centre = [0, 14, 0, 350].map(Rational::from);
         let coefficients = powers.zip(centre).map(|(power, centre)| power - centre).collect();
         HalfSpace::new(coefficients, Rational::ONE)
@@ -532,7 +532,7 @@ fn two_sides_of_a_cut_add_up() {
     }
 }
 
-/// Returns the corners of a polygon in order. The polygon begins as a square. The half-spaces of the polytope cut off parts of it.
+/// Returns the corners of a polygon in order. The polygon begins as a square, from which the half-spaces of the polytope cut off parts.
 fn polygon(polytope: &Polytope) -> Vec<[Rational; 2]> {
     let square = [("-9", "-9"), ("9", "-9"), ("9", "9"), ("-9", "9")];
     let mut corners: Vec<[Rational; 2]> = square.map(|(x, y)| [number(x), number(y)]).into();

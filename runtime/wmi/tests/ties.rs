@@ -1,4 +1,4 @@
-//! Tests of comparisons whose sides are equal on a region with a volume. Weak and strict comparisons differ there.
+//! Tests of comparisons whose sides are equal on a region with a volume, where weak and strict comparisons differ.
 #![allow(clippy::unwrap_used)]
 
 use bnnc_wmi::integral::IntegrationLimits;

@@ -19,7 +19,7 @@ use std::marker::PhantomData;
 /// The elements of one buffer.
 pub type Elements = Vec<f64>;
 
-/// The type of reals in a run.
+/// The element type of reals in a run.
 pub trait Real: Copy {
     fn from_f64(value: f64) -> Self;
     fn to_f64(self) -> f64;
@@ -129,8 +129,8 @@ fn addresses_of<T: Real>(precision: Precision) -> Vec<Address> {
     addresses
 }
 
-/// Returns options for a backend. The array primitives in these options are simple, and use the
-/// elementwise functions of the reference.
+/// Returns options for a backend, with simple array primitives that use the elementwise functions
+/// of the reference.
 pub fn options() -> BackendOptions {
     let mut symbols = addresses_of::<f32>(Precision::F32);
     symbols.extend(addresses_of::<f64>(Precision::F64));
@@ -148,8 +148,8 @@ pub fn launch(program: &LoopProgram) -> &Launch {
     }
 }
 
-/// A test case: a program with one kernel, the initial contents of every buffer, and the position
-/// where each of the consecutive invocations ends. Each end is an iteration of the outer axis.
+/// A test case: a program with one kernel, the initial contents of every buffer, and the iteration
+/// of the outer axis at which each of the consecutive invocations ends.
 pub struct Case {
     pub program: LoopProgram,
     pub contents: Vec<Elements>,
@@ -229,8 +229,7 @@ enum Memory<T> {
     Int(Vec<i32>),
 }
 
-/// The number of guard elements before and after every buffer. A kernel must not change guard
-/// elements.
+/// The number of guard elements before and after every buffer. A kernel must not change them.
 const MARGIN: usize = 16;
 const GUARD: f64 = -77.0;
 
@@ -265,7 +264,7 @@ fn run<T: Real>(
         .collect();
     let mut scratch = vec![0u128; code.scratch_bytes(kernel) / 16 + 8];
     let aligned = scratch.as_mut_ptr().cast::<u8>();
-    // SAFETY: the eight spare words are enough for the alignment.
+    // SAFETY: the eight spare words leave enough room for the alignment.
     let aligned = unsafe { aligned.add(aligned.align_offset(64)) };
     let mut start = 0;
     for end in chunks {

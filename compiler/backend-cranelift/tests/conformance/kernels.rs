@@ -1,5 +1,5 @@
-//! Tests of kernels that resemble the kernels of training steps. Also tests the requirements on a
-//! backend besides correct numbers.
+//! Tests kernels that resemble the kernels of training steps, and the requirements that a backend
+//! must meet besides correct numbers.
 
 use crate::harness;
 use bnnc_abi::code::KernelCode;
@@ -78,7 +78,7 @@ kernel "twice" [4, 5, 3] (real, real) {
     assert_eq!(found[1], x.iter().map(|x| 2.0 * x).collect::<Vec<f64>>());
     let code = Cranelift.compile(&program, &BackendOptions::default()).unwrap();
     // The code has three loops: over four vectors, over single vectors, and over single elements.
-    // Other loops do not surround them.
+    // They are not nested in other loops.
     assert_eq!(code.text().matches("brif").count(), 7, "{}", code.text());
 }
 

@@ -10,8 +10,8 @@ use bnnc_loops::parse::parse;
 use bnnc_loops::verify::scalar_type;
 use bnnc_math::scalar::Scalar;
 
-/// The operands of the tests. The tests use all pairs of them. `f32` represents each operand
-/// exactly. The pairs include equal values and special values.
+/// The operands of the tests, which use all pairs of them, including pairs of equal values. All
+/// operands are exact in `f32`, and some are special values.
 const REALS: [f64; 24] = [
     0.0,
     -0.0,
@@ -66,7 +66,7 @@ const INTS: [f64; 24] = [
     -2_147_483_648.0,
 ];
 
-/// The number of elements: all pairs, plus a remainder that is smaller than a vector or a block.
+/// The number of elements: one per pair, plus a remainder that is smaller than a vector or a block.
 const COUNT: usize = 24 * 24 + 27;
 
 /// The layout of an operation: its axes, the strides of its operands, and the strides of its
@@ -148,7 +148,7 @@ fn contents(dtype: DType, operand: usize) -> Vec<f64> {
         .map(|at| match dtype {
             DType::Real => REALS[pairing(at)],
             DType::Int => INTS[pairing(at)],
-            // Any number except 0 counts as true, including NaN.
+            // Any number except 0 is treated as true, including NaN.
             DType::Bool => [0.0, 1.0, -0.0, 2.0, f64::NAN][pairing(at) % 5],
         })
         .collect()

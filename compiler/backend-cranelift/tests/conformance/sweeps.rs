@@ -24,7 +24,7 @@ fn check(program: &LoopProgram, chunks: &[i64]) {
     harness::compare(program, &found, &wanted, tolerance);
 }
 
-/// Builds a program with five outputs. The outputs are a sum for each element, a sum of values that
+/// Builds a program with five outputs: a sum for each element, a sum of values that
 /// need a call, a sum over everything, a maximum, and a sum for each draw.
 fn outputs(precision: &str, elements: i64, draws: i64, [element, draw]: [&str; 2]) -> LoopProgram {
     let order = |of_element: i64, of_draw: i64| match element < draw {
@@ -113,8 +113,8 @@ kernel "k" [{rows}, $0, {elements}] (real, real) {{
     }
 }
 
-/// If equal terms 0.1 are added one after another, the rounding errors have the same sign and do
-/// not cancel. After twenty thousand terms, the sum would have lost three digits.
+/// If terms of 0.1 were added one after another, all rounding errors would have the same sign and
+/// would not cancel. After twenty thousand terms, the sum would have lost three digits.
 #[test]
 fn many_draws_in_f32_keep_their_digits() {
     let draws = 20_000.0;

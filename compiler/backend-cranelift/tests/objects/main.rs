@@ -21,7 +21,7 @@ use bnnc_loops::ir::LoopProgram;
 use bnnc_object::LoadedCode;
 use std::sync::Arc;
 
-/// The Cranelift backend, with the difference that the code passes through an object file.
+/// The Cranelift backend, except that its code is written to an object file and loaded from there.
 pub struct Loaded;
 
 impl Backend for Loaded {

@@ -9,7 +9,7 @@ use bnnc_math::scalar::Scalar;
 
 const COUNT: usize = 1003;
 
-/// Returns arguments of all magnitudes and both signs. `f32` represents each argument exactly.
+/// Returns arguments of all magnitudes and both signs, all of which are exact in `f32`.
 fn arguments() -> Vec<f64> {
     let argument = |at: usize| match at {
         0 => f64::NAN,
@@ -47,8 +47,8 @@ fn primitive(scalar: Scalar, precision: Precision) -> Vec<f64> {
         Precision::F32 => singles.as_mut_ptr().cast(),
         Precision::F64 => doubles.as_mut_ptr().cast(),
     };
-    // SAFETY: the address is the address of `COUNT` elements with this precision. The results may
-    // overwrite the operands.
+    // SAFETY: `COUNT` elements of this precision lie at the address. The results may overwrite the
+    // operands.
     unsafe { function(address, address, COUNT as i64) };
     match precision {
         Precision::F32 => singles.into_iter().map(f64::from).collect(),

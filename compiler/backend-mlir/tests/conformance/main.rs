@@ -1,5 +1,5 @@
 //! Compares code that MLIR has compiled with the reference interpreter. The tests are the same as
-//! for the Cranelift backend, but here functions are inlined.
+//! for the Cranelift backend, except that functions are inlined here.
 #![expect(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
 
 mod faults;

@@ -6,10 +6,10 @@ use bnnc_math::scalar::Scalar;
 /// The number of random kernels that are compared in each precision.
 pub const RANDOM_KERNELS: u64 = 150;
 
-/// The tolerated relative error of a single operation. The tolerance is the largest error of the
-/// inlined approximations. The tests of the array primitives determine this error. For digamma and
-/// the log gamma function, the array primitives use the reference. GPU code sums terms instead. The
-/// terms largely cancel if the result is small: terms of magnitude up to 3 sum to digamma(-0.5) =
+/// The tolerated relative error of a single operation. The tolerance is the largest error of the inlined
+/// approximations, which the tests of the array primitives determine. For digamma and the log gamma
+/// function, the array primitives use the reference, whereas GPU code sums terms. These largely cancel if
+/// the result is small: terms of magnitude up to 3 sum to digamma(-0.5) =
 /// 0.036 and to lgamma(-2.5) = -0.056.
 pub fn tolerance(scalar: Scalar, precision: Precision) -> f64 {
     match (precision, scalar) {

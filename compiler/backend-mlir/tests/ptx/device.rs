@@ -35,7 +35,7 @@ impl Device {
     }
 
     /// Runs entries with the buffers at these addresses. The entries that fill buffers run only if
-    /// the caller gives the number of elements of each buffer.
+    /// the caller passes the number of elements of each buffer.
     ///
     /// # Safety
     /// The requirements of [`Machine::launch`] must hold.
@@ -117,7 +117,7 @@ impl KernelCode for Launches {
         unsafe {
             let buffers: Vec<u64> = (0..slots).map(|slot| *args.buffers.add(slot) as u64).collect();
             let ints: Vec<i64> = (0..count).map(|slot| *args.ints.add(slot)).collect();
-            // If a caller launches single kernels, it has already filled the buffers.
+            // A caller that launches single kernels has already filled the buffers.
             self.device
                 .run(&self.device.program.kernels[kernel], (&buffers, None), &ints);
         }

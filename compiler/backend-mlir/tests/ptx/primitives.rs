@@ -136,8 +136,8 @@ fn cholesky_factors_match_the_reference() {
     check(&primitive::CHOLESKY, &[broken, vec![0.0; 4]], &[1, 2]);
 }
 
-/// Factors a matrix by columns of blocks, as a runtime does. For each column, the product with the
-/// earlier columns is subtracted, by a simple method. The parts of the primitive then process the
+/// Factors a matrix by columns of blocks, as a runtime does. For each column, subtracts the product
+/// with the earlier columns by a simple method, and then runs the parts of the primitive on the
 /// column.
 fn by_columns(precision: Precision, l: &mut [f64], (batch, n): (usize, usize)) {
     let device = device(precision, "cholesky", 2, &[batch as i64, n as i64]);
@@ -165,7 +165,7 @@ fn by_columns(precision: Precision, l: &mut [f64], (batch, n): (usize, usize)) {
                 entries: vec![entry.clone()],
                 scratch: Count::Fixed(0),
             };
-            // SAFETY: the parts use only the result. It is the second of the two buffers.
+            // SAFETY: the parts use only the result, which is the second of the two buffers.
             unsafe { device.run(&work, (&[0, address], None), &ints) };
         }
         if precision == Precision::F32 {
@@ -176,9 +176,8 @@ fn by_columns(precision: Precision, l: &mut [f64], (batch, n): (usize, usize)) {
     }
 }
 
-/// The first matrix is positive definite. The factorisation of the other matrices fails at one
-/// column. This column is the first column of a block, the last column of a block, or a column in
-/// between.
+/// The first matrix is positive definite. The factorisation of each other matrix fails at one
+/// column: the first or the last column of a block, or a column in between.
 #[test]
 fn cholesky_factors_by_columns_of_blocks_match_the_reference() {
     let (n, faults) = (130, [0, 40, 63, 64, 127, 128, 129]);

@@ -1,8 +1,9 @@
 //! Executes the programs and the shell commands of the book in `docs/`, as a reader would.
 //!
 //! Each page has its own folder, with a copy of `docs/data` under the name `data`. Only the tour
-//! starts in an empty folder. A program with the mark `run` is executed with few steps. The ignored
-//! test executes it in full, and also compares its output with the output on the page.
+//! starts in an empty folder. A program with the mark `run` is executed with few steps. The test
+//! that is ignored by default executes it in full, and also compares its output with the output on
+//! the page.
 
 #[allow(dead_code, reason = "the tests of the book's links use the rest")]
 #[path = "../../../../tests/src/book.rs"]

@@ -3,8 +3,7 @@
 //! Numbers may differ a little. Processors round differently, and chains then follow different
 //! paths.
 
-/// The allowed difference of two numbers is `RELATIVE` times the number, plus `ABSOLUTE` for
-/// numbers near zero.
+/// Two numbers may differ by `RELATIVE` times the number, plus `ABSOLUTE` for numbers near zero.
 const RELATIVE: f64 = 0.1;
 const ABSOLUTE: f64 = 0.05;
 

@@ -1,4 +1,4 @@
-//! Chooses settings that let a program of the book run within a moment.
+//! Chooses settings with which a program of the book runs within a moment.
 
 /// The words that begin an item.
 const ITEMS: &[&str] = &[

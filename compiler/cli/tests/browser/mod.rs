@@ -26,8 +26,8 @@ pub struct Browser {
     pub complaints: Vec<String>,
 }
 
-/// Finds the browser of this machine. If the function does not find a browser, it prints a note. If
-/// `BNNC_BROWSER=required` is set, the test fails instead.
+/// Finds the browser of this machine. If there is none, prints a note, or fails the test if
+/// `BNNC_BROWSER=required` is set.
 pub fn find() -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let found = std::env::split_paths(&path)
@@ -141,7 +141,7 @@ impl Browser {
                 ));
             }
             // The browser also logs error responses of the server as network errors. The page shows
-            // these responses to the user, so they do not count as errors of the page.
+            // these responses to the user, so they are not errors of the page.
             Some("Log.entryAdded") if event["params"]["entry"]["source"] != json!("network") => {
                 self.complaints.push(event["params"]["entry"]["text"].to_string());
             }

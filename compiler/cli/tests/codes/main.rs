@@ -3,7 +3,7 @@
 //!
 //! The tables beside this file contain the cases. A line `== CODE` begins a case. A line that
 //! begins with `$ ` belongs to the shell script of the case. A line `-- NAME` begins a file in the
-//! folder of the case. The file ends at the next line `-- NAME` or `== CODE`. Files above the first
+//! folder of the case. The file ends at the next line `-- NAME` or `== CODE`. Files before the first
 //! case belong to every case of the table. Three options may follow the code. With `masked`, the
 //! snapshot shows `#` in place of numbers, because their last digits differ between processors.
 //! With `needs FEATURE`, builds without this cargo feature skip the case. With `runtime`, the folder
@@ -215,7 +215,7 @@ fn every_case_has_one_snapshot() {
     assert_eq!(held.collect::<BTreeSet<String>>(), distinct);
 }
 
-/// If a code were missing from the lists of `bnnc explain`, programs could raise it, but users
+/// If a code were missing from the lists of `bnnc explain`, users could get it in a diagnostic but
 /// could not look it up.
 #[test]
 fn every_code_that_is_raised_is_explained() {

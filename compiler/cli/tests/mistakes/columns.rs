@@ -52,8 +52,8 @@ fn of_series(item: &str) -> String {
     format!("{item}\n{SERIES}")
 }
 
-/// `GroupNorm` subtracts the mean of the units of a group, so only the differences between their weights matter. This remains true if an input is
-/// left out.
+/// `GroupNorm` subtracts the mean over the units of a group, so only the differences between the weights of these units matter. This remains true
+/// if an input is left out.
 #[test]
 fn units_that_are_normalised_together_are_not_collinear_inputs() {
     let program = "
@@ -200,8 +200,8 @@ fn predictions_far_outside_the_training_rows() {
     let folder = Folder::of(&files, &program);
     let (status, text) = folder.bnnc(&["run", "program.bnn", "--out", "out"]);
     assert_eq!(status, Some(0), "{text}");
-    // Training inputs lie between -1 and 1. A new value counts as far away only if its distance
-    // from this range exceeds half of the range's length.
+    // Training inputs lie between -1 and 1. A new value is reported as far away only if its distance from this range exceeds half of the range's
+    // length.
     let (status, text) = folder.bnnc(&["predict", "out", "--data", "near.csv"]);
     assert!(status == Some(0) && !text.contains("warning"), "{text}");
     let (status, text) = folder.bnnc(&["predict", "out", "--data", "far.csv"]);

@@ -16,8 +16,7 @@ fn far() -> String {
     csv(&[("x", x), ("y", y)])
 }
 
-/// Returns a table of rows around a straight line. The inputs are around ten, so that the data are
-/// far from the intercept.
+/// Returns a table of rows around a straight line. The inputs are around ten, so that the data are far from `x = 0`, where the intercept is defined.
 fn off_centre() -> String {
     let (x, e) = (normal(1, 80), normal(2, 80));
     let y = each(80, |row| 1.0 + 2.0 * x[row] + 0.5 * e[row]);
@@ -60,8 +59,7 @@ fn sorted() -> String {
     ])
 }
 
-/// Returns a table with the numbers of successes in five trials. One row has eight successes. This
-/// is impossible.
+/// Returns a table with the numbers of successes in five trials. One row has eight successes, which is impossible.
 fn trials() -> String {
     let u = uniform(5, 40);
     let successes = each(40, |row| if row == 8 { 8.0 } else { (5.0 * u[row]).floor() });

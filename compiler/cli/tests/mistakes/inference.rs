@@ -1,5 +1,4 @@
-//! Tests warnings about runs that are too short or too coarse, or whose diagnostics depend on too
-//! few results.
+//! Tests warnings about runs that are too short or too coarse, or that produce too few results for reliable diagnostics.
 
 use crate::tables::{counts, csv, each, line, normal, votes};
 use crate::{Folder, mistakes};
@@ -121,7 +120,8 @@ fn a_schedule_that_ends_with_the_training_is_not_reported() {
     assert!(!text.contains("E0721"), "{text}");
 }
 
-/// Returns a program in which a second training takes parameters of a first one. Both models centre their inputs in a layer without parameters.
+/// Returns a program in which a second training run starts from parameters of a first one. Both models centre their inputs in a layer without
+/// parameters.
 fn centred(posterior: &str) -> String {
     format!(
         "data d = csv(\"d.csv\")

@@ -92,7 +92,7 @@ fn check(codes: &[&str], status: Option<i32>, text: &str) {
     };
     assert!(named, "expected one of {codes:?} (status {status:?}):\n{text}");
     // In diagnostics of chains, the name of the worst quantity depends on the last digits of the
-    // results. These digits differ between processors.
+    // results, which differ between processors.
     let is_of_chains = |code: &&&str| code.starts_with("E052") || code.starts_with("E053");
     for code in codes.iter().filter(|code| !is_of_chains(code)) {
         rendered::hold(code, text, true);

@@ -81,7 +81,7 @@ fn incomes() -> String {
     csv(&[("x", x), ("y", y)])
 }
 
-/// Narrow priors bound the coefficients of separated classes, and wide priors do not matter for classes that overlap.
+/// Narrow priors bound the coefficients of separated classes. For classes that overlap, wide priors do no harm.
 #[test]
 fn proper_priors_with_a_maximum_are_not_reported() {
     for (table, prior) in [
@@ -465,7 +465,7 @@ mistakes! {
         infer fit = nuts(M, d) { chains = 2, warmup = 300, draws = 500 }";
 }
 
-/// Runs a program whose data determine a parameter as `value`. Returns whether a warning reports
+/// Runs a program in which the data determine that a parameter is `value`. Returns whether a warning reports
 /// that the parameter lies outside its prior.
 fn is_outside(prior: &str, value: f64) -> bool {
     let y = each(20, |row| value + 1e-3 * (row % 3) as f64 - 1e-3);

@@ -79,13 +79,13 @@ fn bytes(values: impl IntoIterator<Item = u8>) -> String {
     values.into_iter().map(char::from).collect()
 }
 
-/// Returns the pixels of an image with this number.
+/// Returns the pixels of the image with this number.
 fn image(number: usize, pixels: usize) -> Vec<u8> {
     let values = uniform(number as u64, pixels).into_iter();
     values.map(|value| (128.0 * value) as u8).collect()
 }
 
-/// Returns the label of an image.
+/// Returns the label of the image with this number.
 fn label(number: usize) -> u8 {
     (number * number % 7 > 2).into()
 }

@@ -191,8 +191,9 @@ fn rare_events_that_an_input_predicts() {
           y ~ Bernoulli(a + b * x)
         }
         infer fit = nuts(M, d) { chains = 4, warmup = 500, draws = 1000 }";
-    // The classes are nearly separated. The posterior has heavy tails. Other warnings report this.
-    // The accuracy, however, is higher than the relative frequency of the most frequent class.
+    // The classes are nearly separated, so the posterior has heavy tails, which other warnings
+    // report. The accuracy, however, is higher than the relative frequency of the most frequent
+    // class.
     let text = run(csv(&[("x", x), ("y", y)]), program);
     assert!(!text.contains("E0587") && !text.contains("E0554"), "{text}");
 }

@@ -51,8 +51,8 @@ pub const ARRAYS: &str = "{\"n\": 10, \"s\": [1.5, 2.5], \"x\": [0.1, -0.5, 1.2,
 /// A file of splits for the table.
 pub const SPLITS: &str = "{\"n_rows\": 10, \"index_base\": 0, \"test\": [[0, 1], [2, 3, 4]]}";
 
-/// Small programs, each with the name of its data file. Every way of passing data to a model occurs
-/// in one of the programs, and so does every method.
+/// Small programs, each with the name of its data file. Together, the programs use every way of passing
+/// data to a model, and every method.
 pub const SMALL: &[(&str, &str)] = &[
     ("d.csv", "data d = csv(\"d.csv\") { inputs = [x, zscore(z), log(z) * x], target = y, test = fraction(0.2), standardise = [inputs, target] }
 model M(x: real[d]) -> y: real {

@@ -17,7 +17,7 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// Returns a random number below `bound`. A bound of 0 counts as 1.
+    /// Returns a random number below `bound`. A bound of 0 is treated as 1.
     pub fn below(&mut self, bound: usize) -> usize {
         (self.next() % bound.max(1) as u64) as usize
     }

@@ -42,8 +42,8 @@ pub enum End {
 
 /// The processor time that a command may take, in seconds.
 const SECONDS: u32 = 10;
-/// Two times in seconds for a run of many steps. The run is interrupted after the first time, and
-/// killed when the second time has passed after the interruption.
+/// Two times in seconds for a run of many steps. The run is interrupted after the first time. If it
+/// is still running when the second time has passed, it is killed.
 const INTERRUPTED: [&str; 2] = ["10", "60"];
 /// The address space that a command may use, in KiB.
 const KIBIBYTES: u32 = 2 << 20;
@@ -148,7 +148,8 @@ impl Subject {
         fs::write(&path, mutated(random, &whole)).expect("the mutant is written");
     }
 
-    /// Mutates one file of a run folder. Then predicts from this folder, or resumes its run.
+    /// Mutates one file of a run folder, and then either predicts from this folder or resumes its
+    /// run.
     fn folder(&self, random: &mut Random) -> End {
         let at = random.below(SMALL.len());
         let mutant = self.folder.join(MUTANT);
@@ -206,7 +207,7 @@ impl Subject {
     }
 
     /// Mutates bytes of a program that is appended to `bnnc-runner`. The bytes of the runner itself
-    /// stay unchanged, because the machine code does not have a checksum.
+    /// stay unchanged, because no checksum protects its machine code.
     fn bundle(&self, random: &mut Random, at: usize) -> End {
         let appended = self.folder.join(format!("appended{at}"));
         let whole = fs::read(&appended).expect("the executable is read");
@@ -241,8 +242,8 @@ impl Subject {
         self.end_with(&["timeout", "120", "sh", "-c", &limit, "sh"], binary, arguments)
     }
 
-    /// Runs a command with a limit on memory. `before` is the command line of a program that starts
-    /// the command.
+    /// Runs a command with a limit on memory. `before` is the command line of another program,
+    /// which starts the command.
     fn end_with(&self, before: &[&str], binary: &Path, arguments: &[&str]) -> End {
         let output = Command::new("sh")
             .args(["-c", &format!("ulimit -v {KIBIBYTES}; exec \"$@\""), "sh"])
@@ -296,7 +297,7 @@ fn copy(from: &Path, to: &Path, files: &mut Vec<PathBuf>) {
     }
 }
 
-/// Returns random options for the executable of a program. The options set options of the program's
+/// Returns random options for the executable of a program. They either set options of the program's
 /// inferences to numbers of any size, or consist of arbitrary words.
 fn options(random: &mut Random, program: &str) -> Vec<String> {
     let infers: Vec<(&str, &str)> = program

@@ -46,8 +46,8 @@ infer fit = nuts(Groups, rows) { OPTIONS }
 
 /// The posterior of the eight schools model is a funnel. The warning about divergences advises only
 /// the non-centred parameterisation, which removes the divergences. If each group has forty rows,
-/// the posterior is not a funnel, and another parameter causes the divergences. The warning then
-/// advises smaller steps first, which remove these divergences.
+/// the posterior is not a funnel, and another parameter causes the divergences. In this case, the
+/// warning advises smaller steps first, which remove the divergences.
 #[test]
 fn the_advice_on_divergences_depends_on_their_cause() {
     let schools = [28, 8, -3, 7, -1, 1, 18, 12]
@@ -115,8 +115,8 @@ fn line() -> Trial {
     Trial::new().file("rows.csv", format!("x,y\n{}", rows.collect::<String>()))
 }
 
-/// A warning about a short training run does not advise a larger learning rate if the rate is large
-/// already. The warning does not advise standardisation if the data are standardised already.
+/// A warning about a short training run does not advise a larger learning rate if the rate is
+/// already large, or standardisation if the data are already standardised.
 #[test]
 fn short_trainings_get_the_advice_that_they_lack() {
     let own = "optimiser Plain(rate: positive) {\n  step = -rate * gradient\n}\n";
@@ -284,8 +284,8 @@ fn a_start_is_not_advised_where_one_is_given() {
         output.assert_error("E0506", 1, &[text]);
         assert!(!output.stderr.contains("start ="), "{}", output.stderr);
     }
-    // The start lies inside the support, 0.001 from its end. With a jitter of 0.0001, every chain
-    // therefore starts inside the support, too.
+    // The start lies inside the support, at a distance of 0.001 from its end. With a jitter of
+    // 0.0001, every chain therefore starts inside the support, too.
     let output = trial(
         3.001,
         &format!("{file}, jitter = 0.0001, warmup = 10, draws = 10"),

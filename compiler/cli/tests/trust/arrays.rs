@@ -41,8 +41,8 @@ fn warnings(program: &str, arrays: [Vec<u8>; 4]) -> String {
     trial.program(program).bnnc("run", &[]).stderr
 }
 
-/// Returns the warnings of a run. `rows` and `tested` list the numbers of the examples among the training and the test rows. An example consists of 18
-/// real columns and a real target.
+/// Returns the warnings of a run. `rows` lists the numbers of the examples that are training rows, and `tested` the numbers of those that are test
+/// rows. An example consists of 18 real columns and a real target.
 fn of_columns(rows: &[usize], tested: &[usize]) -> String {
     let inputs = |rows: &[usize]| {
         let values = rows
@@ -84,7 +84,7 @@ fn of_images(rows: &[usize], tested: &[usize]) -> String {
     )
 }
 
-/// Copies are reported however many of them each row has.
+/// Copies are reported however many copies of a row there are.
 #[test]
 fn copies_are_reported_if_every_row_occurs_three_times_or_more() {
     let tested: Vec<usize> = (10..34).collect();
@@ -169,7 +169,7 @@ fn test_rows_on_a_grid_are_not_copies() {
     assert!(!text.contains("E0556"), "{text}");
 }
 
-/// The two columns of a table in each row may have different units. They are not pixels.
+/// Each row is a table of two columns that may have different units, so they are not pixels.
 #[test]
 fn scales_of_an_array_with_two_axes_are_compared() {
     let element = |row: usize, at: usize| match at % 2 {

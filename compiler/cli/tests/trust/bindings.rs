@@ -214,8 +214,8 @@ fn sparse_ids_are_levels() {
     }
 }
 
-/// The elements of a parameter have the integers of the file as their names, and new rows find their
-/// group by its integer. The groups are observed as 0 to 3, 10 to 13 and 20 to 23.
+/// The elements of a parameter are named after the integers in the file, and new rows are assigned
+/// to groups by these integers. The groups are observed as 0 to 3, 10 to 13 and 20 to 23.
 #[test]
 fn elements_are_named_by_their_integer_ids() {
     let trial = Trial::new()
@@ -295,8 +295,8 @@ fn ids_without_a_training_row_are_reported_with_their_row() {
     assert!(predicted.stderr.contains("new.csv:3"), "{}", predicted.stderr);
 }
 
-/// Kernels clamp positions to the axis. Without a check, `v[-i]` would therefore be equal to `v[0]`
-/// for every `i`.
+/// Kernels clamp positions to the axis, so without a check `v[-i]` would equal `v[0]` for every
+/// `i`.
 #[test]
 fn positions_made_of_counters_stay_inside_their_axis() {
     let trial = |position: &str| {
@@ -439,7 +439,8 @@ fn a_shared_column_does_not_replace_the_observations() {
     let values: Vec<String> = (0..50)
         .map(|at| format!("{}", 5.0 + f64::from(at) * 0.01))
         .collect();
-    // A shared column as long as the observations would replace them without a message.
+    // A shared column with as many elements as there are observations would silently replace the
+    // observations.
     for rows in [40, 50] {
         let trial = Trial::new()
             .file("s.json", format!("{{\"y\": [{}]}}", values.join(",")))
@@ -665,9 +666,9 @@ fn positions_that_depend_on_parameters_are_checked_at_the_draws() {
     assert!(!output.stderr.contains("d.csv"), "{}", output.stderr);
 }
 
-/// The parameter `t` starts near 0. There, row 3 selects position 4, outside the axis. The
-/// parameter `t` ends near 3. There, row 3 selects position 2, inside the axis. A position is
-/// therefore outside the axis during training, but not at the end.
+/// The parameter `t` starts near 0, where row 3 selects position 4, outside the axis. It ends near
+/// 3, where row 3 selects position 2, inside the axis. A position is therefore outside the axis
+/// during training, but not at the end.
 #[test]
 fn positions_that_depend_on_parameters_are_checked_in_every_step() {
     let crossing = "t + a[g * (if t < 1 { 2 } else { 1 })]";
@@ -860,7 +861,7 @@ fn text_beside_a_column_with_the_name_of_the_vector_is_named() {
     run("data d = csv(\"d.csv\") { inputs = [x], target = y }").assert_sound();
 }
 
-/// If a numeric column contains text, the error must name the row with the text. The error must not
+/// If a numeric column contains text, the error must name the row with the text, and must not
 /// describe the column as an array of another shape.
 #[test]
 fn text_among_numbers_is_named_with_its_row() {

@@ -101,8 +101,8 @@ infer fit = nuts(M, d) { chains = 2, draws = 500 }";
         let check = &result["infer"]["fit"]["checks"]["y"];
         near(&check["observed"][yes], 0.75, 1e-12);
         near(&check["observed"][no], 0.25, 1e-12);
-        // The share of true outputs in 200 rows has the standard deviation 0.03, and so does the
-        // posterior of the probability.
+        // Both the fraction of true outputs in 200 rows and the posterior of the probability have a
+        // standard deviation of 0.03.
         near(
             &check["posterior"][yes]["mean"],
             0.75,
@@ -289,9 +289,8 @@ infer kinds = map(Classes, e) { steps = 100 }",
     assert!(page.contains("by its row in the file"));
 }
 
-/// The draws of a prediction of `dropout` differ in their masks, although all draws have the same
-/// parameters. The predictions of `collapsed` are integrals, so leave-one-out estimates are not
-/// possible.
+/// All draws of a `dropout` prediction have the same parameters, and differ only in their masks. The
+/// predictions of `collapsed` are integrals, so leave-one-out estimates are not possible.
 #[test]
 #[cfg_attr(not(feature = "collapsed"), ignore = "needs the feature `collapsed`")]
 fn masks_are_draws_and_integrals_are_not() {
@@ -334,8 +333,8 @@ model Funnel(x: real) -> y: real {
 infer fit = nuts(Funnel, d) { chains = 2, warmup = 200, draws = 300, non_centered = [], report = [v, w] }
 ";
 
-/// A pair plot has a faint dot for every other draw and a larger dot for every divergent one. It
-/// names both in its legend.
+/// A pair plot has a large dot for every divergent draw and a faint dot for every other draw. Its
+/// legend names both.
 #[test]
 fn pair_plots_mark_the_divergent_draws() {
     let trial = Trial::new().file("d.csv", numbers()).program(FUNNEL);

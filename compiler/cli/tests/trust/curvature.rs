@@ -7,8 +7,8 @@ use crate::support::trial::Trial;
 const ROWS: f64 = 20.0;
 const NOISE: f64 = 0.5;
 
-/// Returns a program whose rows have the mean `mean`. The model of this mean is `exp(k)`, and the
-/// prior of `k` has the standard deviation `prior`.
+/// Returns a program whose rows have the mean `mean`. The model represents this mean as `exp(k)`,
+/// and the prior of `k` has the standard deviation `prior`.
 fn exponential(mean: f64, prior: f64, options: &str) -> Trial {
     let rows: String = (0..20)
         .map(|row| format!("{}\n", mean + 0.1 * (f64::from(row) - 9.5)))
@@ -25,8 +25,8 @@ infer fit = laplace(M, d) {{ {options} }}
     Trial::new().file("d.csv", format!("y\n{rows}")).program(&program)
 }
 
-/// Returns the maximum of the posterior and two standard deviations of `k`. The first standard
-/// deviation follows from the Gauss-Newton matrix, and the second from the whole second derivative.
+/// Returns the maximum of the posterior, and the standard deviation of `k` by two formulas: from
+/// the Gauss-Newton matrix, and from the whole second derivative.
 fn exact(mean: f64, prior: f64) -> (f64, f64, f64) {
     let weight = ROWS / NOISE.powi(2);
     let slope = |k: f64| weight * (mean - k.exp()) * k.exp() - k / prior.powi(2);

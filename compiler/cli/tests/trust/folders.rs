@@ -11,9 +11,8 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-/// Returns a program with a mean `mu` for each group. An optimiser fits these means. The loss is
-/// quadratic in `mu`. The minimum of the loss is at the mean of the group, except that the prior
-/// has the relative weight 1 / (1 + 8 * 900).
+/// Returns a program with a mean `mu` for each group. An optimiser fits these means. The loss is quadratic in `mu`. Its minimum is
+/// at the mean of the group, except for the prior, whose relative weight is 1 / (1 + 8 * 900).
 fn groups(column: &str) -> String {
     format!(
         "data d = csv(\"train.csv\") {{\n  target = y\n}}\n\nmodel Groups({column}) -> y: real {{\n  mu: real[J] ~ Normal(0, 30)\n  y ~ Normal(mu[g], 1)\n}}\n\n\
@@ -156,8 +155,8 @@ fn levels_that_look_like_numbers_are_found_in_new_rows() {
     predict(&trial, "out", "other.csv").assert_error("E0428", 3, &["other.csv:2", "`13`"]);
 }
 
-/// The error for a model of whole columns must name the reason. The error must not claim that the
-/// distribution lacks a mean and a sampler.
+/// The error for a model of whole columns must name the reason, and must not claim that the distribution lacks a mean and a
+/// sampler.
 #[test]
 fn a_model_of_all_rows_has_no_predictions_of_new_ones() {
     let counts = || std::iter::once("y\n").chain(["3\n", "5\n", "4\n", "2\n"].into_iter().cycle().take(40));
@@ -195,7 +194,7 @@ infer fit = nuts(M, d) {{ chains = 2, warmup = 200, draws = 200 }}
     );
 }
 
-/// If a run fails at once, the corrected program can use the same folder.
+/// If a run fails immediately, the corrected program can use the same folder.
 #[test]
 fn the_folder_of_a_failed_run_can_be_reused() {
     let program = |rate: &str| {
@@ -258,7 +257,7 @@ fn a_damaged_folder_is_rejected() {
         }
         fs::remove_file(&path).unwrap();
         assert_eq!(predict(&trial, "out", "new.csv").status, 3);
-        // The file is replaced by a pipe without a writer. Reading this pipe would never end.
+        // The file is replaced by a pipe without a writer, from which reading would never end.
         assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
         predict(&trial, "out", "new.csv").assert_error("E0516", 3, &[name, "not a regular file"]);
         fs::remove_file(&path).unwrap();
@@ -314,7 +313,7 @@ fn a_run_of_another_library_is_named() {
 /// the first of the test's two programs.
 const STALE: [&str; 2] = ["predictions.csv", "predictions.m.csv"];
 
-/// A failed run must not leave its weights in the same folder as the standardisation of an earlier run.
+/// A failed run must not leave its weights in a folder together with the standardisation of an earlier run.
 #[cfg(unix)]
 #[test]
 fn a_failed_run_keeps_the_earlier_results() {
@@ -353,8 +352,7 @@ fn a_failed_run_keeps_the_earlier_results() {
 fn half_replaced_results_are_rejected_and_can_be_finished() {
     let trial = trained_groups();
     let good = predict(&trial, "out", "new.csv");
-    // A folder that is not empty takes the place of `result.json`, so that renaming a file to this
-    // path fails.
+    // The path `result.json` is a folder that is not empty, so that renaming a file to this path fails.
     let last = trial.path("out").join("result.json");
     fs::remove_file(&last).unwrap();
     fs::create_dir(&last).unwrap();

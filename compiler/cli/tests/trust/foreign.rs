@@ -1,5 +1,5 @@
-//! Tests words and constructs of other languages and tools. Each such word or construct causes one
-//! error. The error names the replacement. With the replacement, the program runs.
+//! Tests words and constructs of other languages and tools. Each causes one error that names the
+//! replacement. With the replacement, the program runs.
 
 use crate::support::Output;
 use crate::support::trial::Trial;

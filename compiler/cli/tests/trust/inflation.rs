@@ -1,7 +1,7 @@
-//! Tests the factor by which `vi` with independent families makes the standard deviations of coefficients too small.
+//! Tests the reported factor by which the standard deviations of coefficients are too small under `vi` with independent families.
 //!
-//! For two coefficients with the posterior precision `[[a, b], [b, c]]`, the factor is `1 / sqrt(1 - b^2 / (a c))`. The precision is the sum of the
-//! precisions of the priors and of the products of the columns, divided by the variance of the noise.
+//! For two coefficients with the posterior precision `[[a, b], [b, c]]`, the factor is `1 / sqrt(1 - b^2 / (a c))`. The posterior precision is the
+//! prior precision plus the products of the columns, divided by the variance of the noise.
 
 use super::support::trial::Trial;
 
@@ -29,7 +29,7 @@ fn columns() -> [Vec<f64>; 2] {
     [a, b]
 }
 
-/// Returns the factor for columns without their means, if both priors have this precision.
+/// Returns the factor for columns after subtracting their means, if both priors have this precision.
 fn exact(noise: f64, prior: f64) -> f64 {
     let columns = columns().map(|column| {
         let mean = column.iter().sum::<f64>() / ROWS as f64;
@@ -43,7 +43,7 @@ fn exact(noise: f64, prior: f64) -> f64 {
     (1.0 - b * b / (a * c)).powf(-0.5)
 }
 
-/// Returns the factor in the warning of a run, if there is a warning. `of` returns the target from a linear predictor with noise.
+/// Returns the factor in the warning of a run, if there is a warning. `of` computes the target from a linear predictor with noise.
 fn reported(prior: &str, likelihood: &str, centre: f64, noise: f64, of: fn(f64) -> f64) -> Option<f64> {
     let [a, b] = columns();
     let e = random(3);
@@ -115,8 +115,8 @@ fn the_noise_under_a_logarithmic_link_is_that_of_the_logarithm() {
     }
 }
 
-/// A prior that is not normal counts as the normal distribution with the same variance. The variance of `StudentT(3, 0, 1)` is
-/// `3 / (3 - 2)`, and that of `Laplace(0, 0.5)` is `2 * 0.5^2`. A prior without a variance counts as flat.
+/// A prior that is not normal is treated as the normal distribution with the same variance. The variance of `StudentT(3, 0, 1)` is
+/// `3 / (3 - 2)`, and that of `Laplace(0, 0.5)` is `2 * 0.5^2`. A prior without a variance is treated as flat.
 #[test]
 fn priors_that_are_not_normal_count_with_their_variances() {
     for (prior, variance) in [

@@ -92,8 +92,8 @@ infer f = vi(Q, d) { epochs = 2000, optimiser = Adam(1e-2) }
 }
 
 /// The prior is truncated far from the data, so that its normalisation matters. The distribution is
-/// proper, whatever its name is. If it counted as the library's `Flat`, its density would not be
-/// normalised to the positive numbers. The location could then hardly fall below zero, and its
+/// proper, whatever its name is. If it were treated as the library's `Flat`, its density would not
+/// be normalised over the positive numbers. The location could then hardly fall below zero, and its
 /// standard deviation would be 6.04 instead of 10.
 #[test]
 fn a_dist_of_the_program_called_flat_is_proper() {
@@ -427,7 +427,7 @@ fn slices_and_lists_that_end_at_a_counter_are_reduced() {
         assert_alike(JSON, &model(slice), &model(written), "a");
     }
     // The slices in these models extend to the end of the array `b`. A slice of `y` could not
-    // extend to its end, because it would contain the observed element itself.
+    // extend to the end of `y`, because it would then contain the observed element itself.
     let level = |last: &str| model(last).replace("  for t", "  b: real[n] ~ Normal(0, 1)\n  for t");
     assert_alike(
         JSON,

@@ -1,4 +1,4 @@
-//! Tests limits on infinite files, and on sizes and lengths that are too large for any machine.
+//! Tests that limits stop infinite files, and sizes and lengths that are too large for any machine.
 
 use super::support::{run, trial::Trial};
 use flate2::{Compression, write::GzEncoder};
@@ -19,8 +19,7 @@ fn line(infer: &str) -> Trial {
         .program(&format!("{LINE}{infer}\n"))
 }
 
-/// If the program file is an endless device, a command must not read the device until memory runs
-/// out.
+/// If the program file is an endless device, a command must not read until memory runs out.
 #[test]
 #[cfg(unix)]
 fn a_program_without_an_end_is_rejected() {
@@ -44,7 +43,7 @@ fn a_pipe_without_a_writer_is_rejected() {
     run(["check", program]).assert_error("E0605", 3, &["pipe", "no program writes into it"]);
 }
 
-/// A command reads a pipe with a writer like a file.
+/// A command reads a pipe that has a writer in the same way as a file.
 #[test]
 #[cfg(unix)]
 fn a_program_is_read_from_a_pipe() {
@@ -218,8 +217,8 @@ fn an_assertion_on_a_damaged_file_is_a_data_error() {
     assert!(!output.stderr.contains("bug in bnnc"), "{}", output.stderr);
 }
 
-/// Memory for the rows is counted before it is reserved. Under a limit on the address space, an
-/// allocation that fails would end the process with an abort.
+/// Memory for the rows is checked against the limit before it is reserved. Otherwise, under a limit
+/// on the address space, a failed allocation would abort the process.
 #[test]
 #[cfg(target_os = "linux")]
 fn a_small_file_of_many_rows_is_rejected_below_the_address_space() {

@@ -4,8 +4,7 @@ use super::support::rendered::hold;
 use super::support::trial::Trial;
 
 /// A program for a straight line with the slope 2 and noise of standard deviation 0.1. The prior of
-/// the slope is `b ~ Normal(0, 1)`. The inference `best` finds the maximum. The inference `fit` may
-/// start from it.
+/// the slope is `b ~ Normal(0, 1)`. The inference `best` finds the maximum, and the inference `fit` may start from it.
 const SLOPE: &str = "
 data rows = csv(\"rows.csv\")
 model Slope(x: real) -> y: real {
@@ -314,8 +313,8 @@ fn an_approximation_that_predicts_worse_than_its_centre_is_reported() {
     assert!(chain < best + 0.05, "{chain} {best}");
     assert!(nll(&result, "last") > chain + 0.05, "{result}");
     // The validation rows select a factor on the prior precision that leaves the Gaussian almost
-    // without spread. A search for the maximum under this factor would find a worse model. The link
-    // therefore causes the bad predictions even with this option.
+    // without spread. A search for the maximum under this factor would find a worse model. Even with this option, the cause of the bad
+    // predictions is therefore the link.
     let (validation, _) = run(", validation = 0.1", "prior_precision = validation");
     validation.assert_warning("E0551", &["without spread", "`link = bridge`"]);
     for absent in ["E0570", "prior_precision = 1`", "steps = 20000"] {

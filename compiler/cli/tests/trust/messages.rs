@@ -360,7 +360,8 @@ infer fit = map(M, d)
     );
     let corrected = "age, engine_size = \"engine size\", make";
     check(corrected, "age: real, engine_size: real", "[age, engine_size]").assert_silent();
-    // An entry such as `zscore(age)` is bound to the input with the name of its column, `age`.
+    // An entry such as `zscore(age)` is bound to the input that is named after the entry's column,
+    // `age`.
     check(
         "zscore(age), engine_size = \"engine size\", make",
         "x: real[2]",

@@ -84,15 +84,15 @@ fn location() -> (f64, f64) {
     )
 }
 
-/// Checks the predictions. The mean of a new level is `mu` plus noise. All rows of the level share
-/// this mean.
+/// Checks the predictions. The mean of a new level is `mu` plus noise, and all rows of the level
+/// share it.
 #[track_caller]
 fn check_new(found: &[(f64, f64)], known: usize, new: &[usize]) {
     let (mean, variance) = location();
     let sd = (variance + 4.0 + 1.0).sqrt();
     // The effective sample size is at least 2000, a quarter of the 8000 draws. The first bound is
-    // five standard errors of the predicted mean. The draws of this mean have a standard deviation
-    // of 2.2. The second bound is five standard errors of the predicted standard deviation.
+    // five standard errors of the predicted mean, whose draws have a standard deviation of 2.2. The
+    // second bound is five standard errors of the predicted standard deviation.
     let (of_mean, of_sd) = (5.0 * 2.2 / 2000f64.sqrt(), 5.0 * sd / (2.0 * 2000f64).sqrt());
     for at in new {
         assert!((found[*at].0 - mean).abs() < of_mean, "{found:?}, {mean}");

@@ -5,8 +5,8 @@ use super::support::root;
 use super::support::trial::Trial;
 use std::fs;
 
-/// Returns a pseudo-random number between -1 and 1 that is the same in every run. The number is
-/// computed from the fractional part of a multiple of an irrational number (Weyl 1916).
+/// Returns a pseudo-random number between -1 and 1 that is the same in every run: it is computed
+/// from the fractional part of a multiple of an irrational number (Weyl 1916).
 fn irregular(at: usize, stream: usize) -> f64 {
     let step = [0.618_033_988_7, 0.754_877_666_2, 0.569_840_290_9, 0.819_172_513_4][stream % 4];
     2.0 * ((at + 1) as f64 * step).fract() - 1.0
@@ -210,9 +210,9 @@ fn a_training_under_noise_that_has_converged_is_silent() {
     }
 }
 
-/// If the learning rate falls to zero, the losses are flat at the end of any training run. In these
-/// cases, 1000 and 3000 steps are too few. With 20,000 steps, the ELBO per row is higher by at
-/// least the last number of the case, in nats.
+/// If the learning rate falls to zero, the losses are flat at the end of every training run, even
+/// if it is too short. In these cases, 1000 and 3000 steps are too few. With 20,000 steps, the ELBO
+/// per row is higher by at least the last number of the case, in nats.
 #[test]
 fn a_network_that_a_falling_rate_stopped_is_reported() {
     for (file, target, gain) in [

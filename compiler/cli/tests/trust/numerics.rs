@@ -6,8 +6,8 @@ use serde_json::Value;
 /// Rows that do not contain any information about the parameters.
 const ROWS: &str = "x,y\n0,0.3\n1,-0.2\n2,0.1\n3,0.4\n";
 
-/// Samples parameters from their priors, because the rows do not depend on these parameters.
-/// `lines` declares the parameters in the model.
+/// Samples the parameters that `lines` declares in the model. Since the rows do not depend on them, they are sampled from their
+/// priors.
 fn sampled(lines: &str, inference: &str) -> Value {
     let trial = Trial::new().file("d.csv", ROWS).program(&format!(
         "data d = csv(\"d.csv\") {{ target = y }}
@@ -290,9 +290,8 @@ infer fit = map(Line, rows)
 }
 
 /// The prior is flat compared with the data, and the noise is 1. The posterior of a normal mean is
-/// then centred at the mean of the n observations, with the standard deviation `1 / sqrt(n)`. If a
-/// statement outside a `for` observes one element of a series, the other elements must not count as
-/// observed.
+/// then centred at the mean of the n observations, with the standard deviation `1 / sqrt(n)`. If a statement outside a `for`
+/// observes one element of a series, the other elements must not be treated as observed.
 #[test]
 fn an_element_of_a_series_is_observed_alone() {
     let fit = |lines: &str| {

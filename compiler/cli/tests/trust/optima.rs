@@ -91,8 +91,8 @@ infer fit = {method}(M, d)
         .program(&program)
 }
 
-/// As the scale of a hierarchy falls to zero, the joint density rises without bound. The density
-/// rises without bound whether the parameter is the scale or the logarithm of the scale.
+/// As the scale of a hierarchy falls to zero, the joint density rises without bound, whether the parameter is the
+/// scale or its logarithm.
 #[test]
 fn a_hierarchy_on_a_log_scale_has_no_maximum_either() {
     for method in ["map", "laplace"] {
@@ -118,8 +118,8 @@ fn a_hierarchy_on_a_log_scale_has_no_maximum_either() {
     }
 }
 
-/// The diagnostic of a training run that is far too short must name this cause, although the
-/// intercept still moves far.
+/// If a training run is far too short, the diagnostic must name this cause, even though the intercept still moves
+/// far.
 #[test]
 fn an_intercept_that_moves_far_is_not_a_scale() {
     for likelihood in ["Normal(a + b * x, 1)", "Normal(exp(a + b * x), 1)"] {

@@ -73,8 +73,8 @@ fn columns_may_have_the_names_of_ports() {
     }
 }
 
-/// The name of a random stream contains the name of its parameter. Only methods without random
-/// numbers therefore compute the same digits for other names.
+/// The name of a random stream contains the name of its parameter. With other names, only methods without random numbers therefore compute
+/// the same digits.
 #[test]
 fn parameters_may_have_the_names_of_ports() {
     let plain = fitted(["x", "y", "a", "b", "s"]);

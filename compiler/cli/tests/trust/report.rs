@@ -133,7 +133,7 @@ fn an_infinite_predictive_deviation_is_printed_as_infinite() {
     }
 }
 
-/// If the noise level is fixed at the maximum, it was fitted to the left-out row, too. Chains
+/// A noise level that is fixed at the maximum was also fitted to the left-out row. Chains
 /// integrate over the noise level, so their estimate is about one nat lower.
 #[test]
 fn parameters_that_are_held_at_the_maximum_are_reported_beside_elpd() {
@@ -406,8 +406,8 @@ infer fit = map(M, d)",
     assert!(at("16 values: ") > 0 && !output.stdout.contains("hidden.b["));
 }
 
-/// In the table, a parameter of a layer has one line. If the option `report` names it, each of its
-/// elements has a line.
+/// In the table, a parameter of a layer has one line, or one line per element if the option `report` names
+/// it.
 #[test]
 fn parameters_that_report_names_have_a_line_for_each_element() {
     let trial = Trial::new().file("d.csv", CITIES).program(
@@ -682,7 +682,7 @@ infer fit = {method}(Tail, d)"
 }
 
 /// The diagnostics of chains cover the norm of a layer's weights. The table still shows small layers: a
-/// single value like any other, more values as ranges.
+/// single value is shown like any other parameter, and several values are shown as ranges.
 #[test]
 fn weights_of_small_layers_are_summarised_under_samplers() {
     let rows: String = (0..20).map(|at| format!("{},{}\n", at % 7, at % 5)).collect();

@@ -56,8 +56,7 @@ fn outputs_with_several_values_per_row_are_not_reported_to_lack_a_mean() {
 
 /// In the joint family of this test, coordinate `i`, counted from 1, has a Laplace distribution
 /// with the rate `i / scale`. On its unconstrained coordinate `z`, the log density of
-/// `InverseGamma` falls like `-exp(-z)`. Under a Laplace distribution, the mean of `exp(-z)` exists
-/// if the rate of this distribution is above 1.
+/// `InverseGamma` falls like `-exp(-z)`. Under a Laplace distribution, the mean of `exp(-z)` exists if the rate is above 1.
 #[test]
 fn a_member_of_a_joint_family_is_compared_with_its_own_coordinates() {
     let program = |members: &str| {
@@ -194,8 +193,8 @@ infer fit = ensemble(Net, rows) {{
     );
 }
 
-/// Returns a program for data on a straight line through the origin with the slope 2. In its model,
-/// `sign` is the sign of the slope, and `ty` is the type of the parameter.
+/// Returns a program for data on a straight line through the origin with the slope 2. In the model of this program, `sign` is the sign of the
+/// slope, and `ty` is the type of the parameter.
 fn slope(sign: &str, ty: &str, options: &str) -> Trial {
     let rows: String = (0..50)
         .map(|i| {
@@ -328,7 +327,7 @@ infer fit = laplace(M, d) {{ {options} }}
     }
 }
 
-/// The data determine the square of `a` as about 4, so the density has a maximum near 2. The other
+/// According to the data, the square of `a` is about 4, so the density has a maximum near 2. The other
 /// maximum, near -2, is lower because of the prior.
 #[test]
 fn the_restarts_that_end_near_the_lowest_loss_are_counted() {

@@ -151,8 +151,8 @@ fn swag_collects_iterates_from_the_second_half() {
     assert_eq!(diagnostics["iterates"], 20);
 }
 
-/// In this test, validation rows stop `swag` while its loss still falls. If a network has more
-/// weights than rows, such a run must not count as converged.
+/// In this test, validation rows stop `swag` while its loss still falls. If a network has more weights than there are rows,
+/// such a run must not be regarded as converged.
 #[test]
 fn swag_that_patience_ends_is_judged_like_any_other() {
     let rows = (0..40).map(|i| {
@@ -281,9 +281,8 @@ fn swag_whose_scatter_is_not_that_of_the_posterior_is_reported() {
     let (wide, output) = run("optimiser = Adam(0.5), batch = 10");
     output.assert_warning("E0573", &["times too wide"]);
     assert!(wide > 5.0, "{wide}");
-    // Let the learning rate be twice the batch size divided by the sum of squared inputs. The
-    // iterates of stochastic gradient descent then have the same variance as the posterior (Mandt
-    // et al. 2017).
+    // If the learning rate is twice the batch size divided by the sum of squared inputs, the iterates of stochastic gradient
+    // descent have the same variance as the posterior (Mandt et al. 2017).
     let (fitting, output) = run("optimiser = SGD(2e-4), batch = 100");
     assert!(!output.stderr.contains("E0573"), "{}", output.stderr);
     assert!((0.2..5.0).contains(&fitting), "{fitting}");
@@ -353,7 +352,7 @@ fn a_training_that_gets_worse_keeps_its_best_parameters() {
     }
 }
 
-/// A program with two maxima, because the data determine `w^2` as 1. The prior of `w` prefers the
+/// A program with two maxima, because the data determine only that `w^2` is 1. The prior of `w` prefers the
 /// positive maximum by 16 nats. The starts are on both sides of zero.
 const TWO_OPTIMA: &str = "
 data rows = csv(\"rows.csv\")
@@ -389,8 +388,8 @@ fn the_best_of_several_restarts_is_kept_and_their_spread_reported() {
         .fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), loss| {
             (loss.min(least), loss.max(most))
         });
-    // The expected difference of the losses is (3^2 - 1^2) / (2 * 0.5^2) = 16. The prior moves both
-    // maxima by less than 0.002. This changes the difference by less than 0.1.
+    // The expected difference of the losses is (3^2 - 1^2) / (2 * 0.5^2) = 16. The prior moves both maxima by less than
+    // 0.002, which changes the difference by less than 0.1.
     assert!((most - least - 16.0).abs() < 0.2, "{losses:?}");
     let w = fit["parameters"]["w"]["mean"].as_f64().expect("a mean");
     assert!((w - 1.0).abs() < 0.01, "{w}");
@@ -445,7 +444,7 @@ fn inputs_of_very_different_scale_warn_and_standardised_ones_do_not() {
     ))
     .bnnc("run", &[]);
     output.assert_warning("E0536", &["`metres`"]);
-    // Inputs with separate names are compared with each other, too. A single large input does not
+    // Inputs with separate names are also compared with each other. A single large input does not
     // cause the advice, because it may be an exposure.
     let named = |inputs: &str, location: &str| {
         format!(
@@ -605,8 +604,8 @@ fn an_absurd_number_of_epochs_runs_until_it_is_interrupted() {
             .unwrap_or(0)
     };
     let mut child = spawn(&trial, "--resume", &out);
-    // The signal is sent repeatedly: if the process starts with signals ignored, a signal is lost
-    // if it arrives before `bnnc` installs its handler.
+    // The signal is sent repeatedly, because a process that starts with signals ignored loses every signal that arrives
+    // before `bnnc` installs its handler.
     while child.try_wait().expect("a child").is_none() {
         std::thread::sleep(Duration::from_millis(300));
         let id = child.id().to_string();
@@ -633,8 +632,8 @@ const ENDLESS: [&str; 6] = [
 /// The number of times a run saves its state before it is killed.
 const SAVES: usize = 5;
 
-/// The rest of a file that saves a state. After a magic number and a checksum of eight bytes each,
-/// the file has the format of `postcard`: lengths and counts have seven bits per byte, the lowest
+/// The part of a file with a saved state that has not been read yet. After a magic number and a checksum of eight bytes
+/// each, the file has the format of `postcard`: lengths and counts have seven bits per byte, the lowest
 /// first, and all bytes except the last have the highest bit set.
 struct Saved<'a>(&'a [u8]);
 
@@ -747,8 +746,7 @@ infer fit = vi(Q, d) {{ steps = 100 }}
     assert!(!warned("fixed(0.5)"));
 }
 
-/// The advice of `laplace` has the unit that the program uses, because `steps` and `epochs` cannot
-/// be given together.
+/// The advice of `laplace` uses the same unit as the program, because `steps` and `epochs` cannot be given together.
 #[test]
 fn a_search_that_is_too_short_is_continued_in_the_unit_of_the_program() {
     for (length, advice) in [("steps = 20", "`steps = 40`"), ("epochs = 20", "`epochs = 40`")] {
@@ -758,7 +756,7 @@ fn a_search_that_is_too_short_is_continued_in_the_unit_of_the_program() {
     }
 }
 
-/// The loss of a target of the size 1e18 is too noisy to judge. The advice fits the method.
+/// If the target is of size 1e18, the loss is too noisy to judge. The advice depends on the method.
 #[test]
 #[cfg_attr(not(feature = "collapsed"), ignore = "needs the feature `collapsed`")]
 fn a_target_of_a_huge_scale_is_to_be_standardised() {

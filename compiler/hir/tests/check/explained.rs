@@ -44,8 +44,8 @@ fn the_wrong_program_raises_its_code_and_the_right_one_does_not() {
         if !found.errors().is_empty() || with_sizes(&found).contains(&code.id) {
             faults.push(format!("{} right: {}", code.id, found.text()));
         }
-        // If the wrong program would be too long, the explanation has a description in parentheses
-        // instead. Other tests raise the codes of such explanations.
+        // If the wrong program would be too long, the explanation contains a description in
+        // parentheses instead. Other tests raise the codes of such explanations.
         let found = check(wrong);
         if !wrong.starts_with('(') && !with_sizes(&found).contains(&code.id) {
             faults.push(format!("{} wrong: {}", code.id, found.text()));

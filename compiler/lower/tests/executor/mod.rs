@@ -31,7 +31,7 @@ struct Machine<'a> {
     memory: Vec<Memory>,
 }
 
-/// Returns a function after the ops that lowering does not support have been expanded.
+/// Expands the ops of a function that lowering does not support.
 pub fn expanded(function: &Function) -> Function {
     let mut builder = Builder::new(&function.name);
     let mut map: HashMap<Value, Value> = HashMap::new();

@@ -10,8 +10,8 @@ use bnnc_graph::ops;
 use bnnc_graph::tensor::Tensor;
 
 /// Returns the example calls of an op with real results, converted to losses, with their operands.
-/// Two kinds of ops are omitted: Two kinds of ops: `stop_gradient`, whose derivative is zero on
-/// purpose, and ops that differentiate a quantile ([`Vjp::Implicit`]).
+/// Two kinds of ops are left out: `stop_gradient`, whose derivative is zero on purpose, and ops
+/// that differentiate a quantile ([`Vjp::Implicit`]).
 fn losses(op: &'static OpDef) -> Vec<(Function, Vec<Tensor>)> {
     if op.is(&ops::stop_gradient::STOP_GRADIENT) || matches!(op.vjp, Vjp::Implicit(_)) {
         return Vec::new();
@@ -64,8 +64,8 @@ fn first_derivatives_agree_with_finite_differences() {
     assert!(checked > 80, "only {checked} calls were differentiated");
 }
 
-/// The contraction of a gradient with weights is a scalar loss. The derivative of this loss can be
-/// tested too.
+/// The contraction of a gradient with weights is a scalar loss, whose derivative can also be
+/// tested.
 #[test]
 fn second_derivatives_agree_with_finite_differences() {
     let mut checked = 0;

@@ -9,8 +9,8 @@ use bnnc_graph::op::{Example, Interval, OpDef};
 use bnnc_graph::tensor::Tensor;
 use bnnc_graph::types::Type;
 
-/// A sequence of numbers in (0, 1) without short patterns. The numbers are the Weyl sequence of the
-/// golden ratio, shuffled by squaring.
+/// A sequence of numbers in (0, 1) without short patterns. The numbers are computed from the Weyl
+/// sequence of the golden ratio, shuffled by squaring.
 pub struct Numbers(f64);
 
 impl Numbers {

@@ -110,8 +110,8 @@ fn inverse_softplus(x: f64) -> f64 {
     x.exp_m1().ln()
 }
 
-/// A training function without a KL divergence. The states of the function are the states of
-/// [`linear_posterior`] at `W` and `B`, and the rows are `X` and `Y`.
+/// A training function without a KL divergence. Its states are those of [`linear_posterior`] at `W`
+/// and `B`, and its rows are `X` and `Y`.
 struct Run {
     train: Function,
     sizes: Sizes,
@@ -248,7 +248,7 @@ fn estimators_keep_the_expectation_and_reduce_the_variance() {
     for moments in [&shared, &local, &flipout] {
         agree(moments, STEPS, &known());
     }
-    // This is the variance of the loss under local reparameterisation. The rows are independent,
+    // The variance of the loss under local reparameterisation. The rows are independent,
     // and each row contributes a quadratic function of one normal variate.
     let row = |(x, y): (&[f64; 3], &f64)| {
         let mean = B.0 + x.iter().zip(&W.0).map(|(x, m)| x * m).sum::<f64>();
@@ -263,8 +263,8 @@ fn estimators_keep_the_expectation_and_reduce_the_variance() {
     );
     // The slopes with respect to the locations are sums over six rows that have nearly the same
     // first input. With shared noise, the standard deviations of the rows add up. With independent
-    // noise, the variances add up. This reduces the variance of the sum to a sixth. The bound of
-    // the test leaves a margin.
+    // noise, the variances add up, so the variance of the sum is only a sixth as large. The bound
+    // of the test leaves a margin.
     for at in [1, 7] {
         assert!(
             local[at].1 < 0.25 * shared[at].1,
@@ -293,7 +293,7 @@ fn the_loss_is_averaged_over_several_samples() {
     }
 }
 
-/// The model `v tanh(w x)`. Each estimator has its own weights.
+/// The model `v tanh(w x)`. Each estimator is applied to its own weights.
 fn network() -> Model {
     let sites = vec![
         declared("out.w", normal(&Shape::fixed(&[1, 3])), &[0.0, 1.0]),
@@ -318,8 +318,8 @@ fn network_posterior() -> ApproximatePosterior {
     posterior
 }
 
-/// A network has two layers and a nonlinearity. The estimators agree with shared draws, up to the
-/// small error of a mean over several draws.
+/// A network has two layers and a nonlinearity. The estimators agree with the results of shared
+/// draws, up to the small error of a mean over several draws.
 #[test]
 fn deep_networks_keep_the_expectation() {
     const STEPS: usize = 60;
@@ -367,8 +367,8 @@ fn flipout_decorrelates_examples() {
     let row = density(&linear()).unwrap().row_log_likelihood;
     let treated = [("out.w".into(), Expectation::Flipout)];
     let row = per_example::rewrite(&row, &treated).unwrap().row;
-    // Far from the observation, the log-likelihood is nearly linear in the output: the deviation is
-    // about one part in a hundred.
+    // Far from the observation, the log-likelihood is nearly linear in the output: it deviates from
+    // a linear function by about one part in a hundred.
     let output = |draw: f64, example: f64| {
         let value = |param: &Value| match crate::nodes::param_name(&row, *param) {
             "$draw" => Tensor::scalar(draw),
@@ -780,7 +780,7 @@ fn non_polynomial_likelihoods_are_not_integrated() {
             .unwrap()
             .ends_with("the log likelihood multiplies outputs that share weights in different ways")
     );
-    // The square of an element does not count as a product of two elements.
+    // The square of an element is not regarded as a product of two elements.
     assert_eq!(
         why(|b, u| {
             let square = b.square(u);

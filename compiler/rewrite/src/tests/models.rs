@@ -287,7 +287,7 @@ fn a_positive_point_starts_at_its_declared_value() {
     assert_eq!(objective.variational_parameters, 1);
 }
 
-/// The model is a time series. Each element is observed inside a loop over its positions.
+/// The model is a time series whose elements are observed inside a loop over positions.
 #[test]
 fn observations_in_a_loop_are_summed() {
     let mut each = Builder::new("each");
@@ -341,7 +341,7 @@ fn assert_code(result: Result<Objective, Refusal>, code: &'static Code) {
     }
 }
 
-/// Fails if a graph that the checker should have rejected is not reported as a bug.
+/// A graph that the checker should have rejected must be reported as a bug.
 #[track_caller]
 fn assert_bug(result: Result<Objective, Refusal>, text: &str) {
     match result {

@@ -355,7 +355,7 @@ fn line() -> Model {
     })
 }
 
-/// The evidence lower bounds of the conjugate model agree with its closed form.
+/// For the conjugate model, the evidence lower bounds agree with the closed form.
 #[test]
 fn evidence_lower_bounds_agree_with_the_conjugate_model() {
     const DRAWS: usize = 20_000;
@@ -497,7 +497,7 @@ fn one_draw_adds_no_axis() {
     assert!(draws(&run.objective.predict));
 }
 
-/// At the mode of a conjugate model, the gradient of `map` vanishes and the loss is minus the log joint density.
+/// At the mode of a conjugate model, the gradient of `map` is zero and the loss is the negative log joint density.
 #[test]
 fn the_gradient_of_map_is_zero_at_the_mode() {
     let approximations = vec![

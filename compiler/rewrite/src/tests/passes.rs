@@ -43,8 +43,8 @@ fn lowering_leaves_kernels_and_values() {
     }
 }
 
-/// The body of a loop contains another loop. The batched form of a `map` is again a `map`. It is
-/// expanded too.
+/// The body of a loop contains another loop. The batched form of a `map` is again a `map`, which is
+/// also expanded.
 #[test]
 fn nested_loops_are_expanded() {
     for (function, example) in calls(&ops::map::MAP) {

@@ -91,8 +91,8 @@ fn a_firing_is_recorded_as_text() {
     );
 }
 
-/// A round rewrites operands before their users, so a deep term does not need more rounds than a
-/// flat term. If it needed more rounds, `simplify` would fail.
+/// A round rewrites operands before the nodes that use them, so a deep term does not need more
+/// rounds than a flat term. Otherwise, `simplify` would fail.
 #[test]
 fn rounds_do_not_grow_with_depth() {
     let steps: [fn(Term) -> Term; 6] = [

@@ -96,8 +96,7 @@ fn picked_elements_equal_those_of_the_whole() {
         b.gather(line, index, 1)
     });
     same("stacked", &stacked, true);
-    // A selection along one axis reads from memory. A selection of elements that are not part of a
-    // product reads from memory too.
+    // A selection along one axis, or of elements that are not part of a product, reads from memory.
     let row = function(|b, x, _, index| b.gather(x, index, 1));
     same("row", &row, false);
     let kept = function(|b, x, _, index| {

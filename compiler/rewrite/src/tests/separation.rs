@@ -349,8 +349,7 @@ fn the_radius_of_the_logistic_series_is_pi() {
     close(at(0.5), -2.0 * 2f64.ln() - 0.25 / 4.0 + 0.0625 / 96.0, 1e-12);
 }
 
-/// If a power of a sum of several noises has too many terms, it becomes one atom. This atom must
-/// not be counted twice.
+/// If a power of a sum of several noises has too many terms, it becomes one atom. It must not be counted twice.
 #[test]
 fn powers_of_sums_of_noise_are_counted_once() {
     let family = || {

@@ -3,10 +3,9 @@
 //!
 //! A term stands for a positive number. This number is a linear function of the numbers of its
 //! variables. The number of an application grows with the number of each operand, so a smaller
-//! operand makes every term around it smaller. Suppose that the replacement of each case is smaller
-//! than its pattern for all numbers of the variables. Then every application of a case makes the
-//! function smaller, so the sequence of applications must end (Baader and Nipkow 1998, section
-//! 5.3).
+//! operand makes every term around it smaller. If the replacement of each case is smaller than its
+//! pattern for all numbers of the variables, every application of a case makes the function
+//! smaller, so the sequence of applications must end (Baader and Nipkow 1998, section 5.3).
 
 use crate::rules;
 use crate::term::{A, P, ROW, Term, X, Y, exp, log, repeat, sum};
@@ -40,7 +39,7 @@ impl Linear {
     /// the variables.
     fn is_below(self, other: Linear) -> bool {
         let no_faster = self.of.iter().zip(other.of).all(|(own, other)| *own <= other);
-        // The smallest value of a variable is 1, because 1 is the number of a constant.
+        // The smallest value of a variable is 1, because a constant stands for the number 1.
         let at_one = |linear: Linear| linear.of.iter().sum::<u64>() + linear.constant;
         no_faster && at_one(self) < at_one(other)
     }
@@ -53,8 +52,8 @@ impl Linear {
 /// A product must count less than a repetition, because a rule replaces a sum of a repetition by a
 /// product. A sum counts its operand twice, so that moving a factor out of the sum makes the number
 /// smaller. A quotient counts its divisor twice, so that moving a repetition out of the divisor
-/// makes the number smaller. In the measure, a power contains its base as often as its replacement
-/// multiplies the base.
+/// makes the number smaller. A power counts its base as many times as the base occurs in the
+/// product that replaces the power.
 fn interpretation(op: Op) -> (u64, [u64; 3]) {
     let sums = [&ops::reduce_sum::REDUCE_SUM, &ops::reduce_max::REDUCE_MAX];
     if op.is(&ops::broadcast::BROADCAST) {

@@ -61,7 +61,7 @@ macro_rules! entry_points {
             pub fn load(library: Library) -> Result<Symbols, Fault> {
                 Ok(Symbols {
                     $($field: {
-                        // SAFETY: the type of the entry point is the type in CUDA's headers. The
+                        // SAFETY: the entry point has the type that CUDA's headers declare. The
                         // library stays loaded.
                         let found = unsafe { library.get($symbol.as_bytes()) };
                         *found.map_err(|_| Fault::limit(&DEVICE_LIMIT, format!(

@@ -1,11 +1,12 @@
-//! The converted products agree with the naive reference implementation of the primitive. The tests
-//! compute these products as the documentation of cuBLAS describes.
+//! Tests that converted products agree with the naive reference implementation of the primitive.
+//! The tests compute the products in the way that the documentation of cuBLAS describes.
 
 use super::*;
 use bnnc_abi::primitive::MATMUL;
 use bnnc_math::philox;
 
-/// Computes a product as documented for `cublasDgemmStridedBatched`, with alpha 1 and beta 0.
+/// Computes a product as the documentation of `cublasDgemmStridedBatched` describes, with alpha 1
+/// and beta 0.
 fn carry_out(product: &BatchedProduct, buffers: &mut [Vec<f64>]) {
     let [m, n, k] = product.sizes.map(i64::from);
     let least = |operand: &MatrixOperand, rows, columns| if operand.transposed { columns } else { rows };

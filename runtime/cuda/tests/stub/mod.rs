@@ -60,7 +60,7 @@ impl Stub {
                     "{}",
                     String::from_utf8_lossy(&output.stderr)
                 );
-                // SAFETY: the initialisation of the stub does nothing.
+                // SAFETY: loading the stub does not run any code.
                 let library = unsafe { Library::new(&path) }.unwrap();
                 Some(Stub { path, library })
             }
@@ -93,8 +93,7 @@ impl Stub {
         self.set("stub_memory", bytes);
     }
 
-    /// Makes one later call of an entry point fail with this status. The next call has the number
-    /// 1.
+    /// Makes one later call of an entry point fail with this status. Call 1 is the next call.
     pub fn fail(&self, name: &str, call: c_int, status: c_int) {
         type Fail = unsafe extern "C" fn(*const c_char, c_int, c_int);
         let (at, name) = (self.calls(name) + call, CString::new(name).unwrap());

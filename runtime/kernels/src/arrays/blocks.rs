@@ -3,8 +3,8 @@
 use bnnc_math::approx::functions::Elementwise;
 use bnnc_math::approx::{Arch, Fused, Number, Plain};
 
-/// The number of elements per block. A block has a few vectors of the widest kind. The compiler
-/// then turns the loop over its elements into vector instructions without jumps.
+/// The number of elements per block. A block fills a few of the widest vectors, so the compiler
+/// turns the loop over its elements into vector instructions without jumps.
 const BLOCK: usize = 16;
 
 #[inline(always)]

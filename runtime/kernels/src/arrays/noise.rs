@@ -73,8 +73,8 @@ unsafe fn fill<N: NoiseLaw, A: Arch, T: Number>(out: *mut u8, n: i64, stream: St
         let element = first + at as u64;
         let (skip, left) = ((element % 4) as usize, n - at);
         // SAFETY: the first two branches write directly to `out`, and only if all elements of the
-        // block are inside it. The last branch copies `taken` elements. This is at most the number
-        // of elements that are left.
+        // block are inside it. The last branch copies `taken` elements, which is at most the number
+        // of elements left.
         unsafe {
             if skip == 0 && left >= 4 * LARGE {
                 blocks::<N, A, T, LARGE>(out.add(at), stream, element / 4);
@@ -131,8 +131,8 @@ versions! {
     avx512 Fused;
 }
 
-/// Generates gamma variates one by one, because each needs a different number of attempts. For both
-/// precisions, the computation is in `f64`.
+/// Generates gamma variates one by one, because each needs a different number of attempts. The
+/// computation uses `f64`, also for `f32` results.
 ///
 /// # Safety
 /// The same conditions as for [`bnnc_abi::symbols::NoiseFn`] apply.

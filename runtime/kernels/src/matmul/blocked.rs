@@ -4,16 +4,15 @@
 //! Note [Copied operands]. The kernels accept any strides of the left operand. The right operand
 //! may have any row stride, but its columns must be adjacent. Operands are therefore copied only in
 //! two cases. First, if the columns of the right operand are not adjacent, they are copied, one
-//! strip at a time. Second, the stride of the left operand may be a multiple of a page. Its rows or
-//! columns are then copied, because they would otherwise evict each other from the L1 cache.
-//! Further copies do not help on processors that reorder loads across hundreds of instructions.
+//! strip at a time. Second, if the stride of the left operand is a multiple of the page size, its rows or columns are copied, because they would
+//! otherwise evict each other from the L1 cache. Further copies do not help on processors that reorder loads across hundreds of instructions.
 
 use super::Extents;
 use super::tile::{Kernels, MatmulElement, TileJob, TileKernel, Update};
 use super::workspace::{self, DEPTH, HEIGHT_BYTES, Workspace};
 
-/// The maximum number of columns of the result that one sweep updates. After a sweep of this
-/// length, these columns of the row are still in the L1 cache.
+/// The maximum number of columns of the result that one sweep updates. A sweep of this length fits into the L1 cache, so its columns of the row are
+/// still there afterwards.
 const SWEEP: usize = 4096;
 /// The left operand is copied only if the result has at least this number of columns. With fewer
 /// columns, the copy costs more than it saves.
@@ -31,7 +30,7 @@ pub enum ProductForm {
     Dots,
 }
 
-/// The addresses of the operands of a piece of a product.
+/// The addresses of the operands for one piece of a product.
 pub struct Addresses<T> {
     /// The left operand.
     pub a: *const T,
@@ -41,8 +40,7 @@ pub struct Addresses<T> {
     pub c: *mut T,
 }
 
-/// Returns the form to compute a product in. The Boolean is true if this form computes the
-/// transposed product.
+/// Returns the form in which to compute a product. The Boolean is true if the transposed product is computed instead.
 pub fn form<T>(kernels: &Kernels<T>, extents: &Extents) -> (ProductForm, bool) {
     let turned = extents.transposed();
     let turn = cost(kernels, &turned) < cost(kernels, extents);
@@ -66,8 +64,7 @@ pub fn form<T>(kernels: &Kernels<T>, extents: &Extents) -> (ProductForm, bool) {
     (form, turn)
 }
 
-/// Estimates the cost of a product. In these units, an operation on a whole vector costs `lanes`,
-/// and an operation on half a vector costs half of this.
+/// Estimates the cost of a product. An operation on a whole vector costs `lanes` units, and an operation on half a vector costs half of this.
 fn cost<T>(kernels: &Kernels<T>, extents: &Extents) -> usize {
     let Extents { m, n, k, .. } = *extents;
     let lanes = kernels.lanes;
@@ -93,10 +90,10 @@ fn cost<T>(kernels: &Kernels<T>, extents: &Extents) -> usize {
     products + copying + scattering
 }
 
-/// Computes a piece of a product. The form was chosen before for the whole product.
+/// Computes a piece of a product. The form has already been chosen for the whole product.
 ///
 /// # Safety
-/// The operands must hold all elements that the extents address. The result must not overlap an
+/// The operands must contain every element that lies within the extents. The result must not overlap an
 /// operand.
 pub unsafe fn compute<T: MatmulElement>(
     kernels: &Kernels<T>,
@@ -143,7 +140,7 @@ struct Piece<'a, T: 'static> {
     space: Workspace<T>,
 }
 
-/// The columns that one call of a kernel computes, within a block of rows and a block of the contracted axis.
+/// The columns that one kernel call computes, for one block of rows and one block of the contracted axis.
 pub struct Strip<T: 'static> {
     /// The kernels, indexed by the number of rows minus one.
     pub kernels: &'static [TileKernel<T>],
@@ -151,13 +148,13 @@ pub struct Strip<T: 'static> {
     pub rows: usize,
     /// The number of columns.
     pub columns: usize,
-    /// The operands at the first row, and the first tile of the result in this strip.
+    /// The addresses of the operands at the first row, and of the first tile of the result in this strip.
     pub job: TileJob<T>,
 }
 
 impl<T: MatmulElement> Piece<'_, T> {
-    /// Returns how the block of the contracted axis that starts at `first` updates the result. All
-    /// blocks after the first add to it.
+    /// Returns how a block of the contracted axis updates the result. The block starts at `first`. All blocks after the first one add to the
+    /// result.
     fn update(&self, first: usize) -> Update {
         if first > 0 && self.update == Update::Store {
             Update::Add
@@ -418,8 +415,7 @@ impl<T: MatmulElement> Strip<T> {
                 let to = c.wrapping_offset((top + row) as isize * c_stride);
                 let from = tile.wrapping_add(row * stride);
                 for column in 0..self.columns {
-                    // SAFETY: `to` addresses an element of the result, and `from` an element of the
-                    // tile.
+                    // SAFETY: `to` is the address of an element of the result, and `from` is the address of an element of the tile.
                     unsafe { update.apply(to.offset(column as isize * c_n), from.add(column).read()) };
                 }
             }

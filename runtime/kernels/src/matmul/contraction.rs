@@ -1,7 +1,8 @@
-//! Products of operands whose sides have several axes, such as the windows of images.
+//! Products of operands whose rows, columns or contracted elements are spread over several axes, such as the windows of images.
 //!
-//! Note [Copied blocks]. Both operands are copied block by block: rows of the left operand to the L2 cache, and strips of columns of the right
-//! operand to the L1 cache. The copies have the layout of a plain product, so the kernels of plain products can multiply them. The windows of an
+//! Note [Copied blocks]. Both operands are copied block by block, such that rows of the left operand stay in the L2 cache, and strips of the right
+//! operand's columns in the L1 cache. The copies have the layout of a plain product, so the kernels of plain products can multiply them. The
+//! windows of an
 //! image are therefore never in memory as a whole. An element that occurs in several windows is copied from the image once per window. Each copy is
 //! used for all rows of the block. Elements are summed in the order of plain products (see Note [One order of summation] in `tile`).
 
@@ -83,7 +84,7 @@ impl Axes<'_> {
         }
     }
 
-    /// Returns the number of elements of an operand that are adjacent along the innermost axes.
+    /// Returns the number of an operand's elements that are adjacent in memory along the innermost axes.
     fn run(&self, operand: usize) -> usize {
         let mut run = 1;
         for axis in self.0.iter().rev().filter(|axis| axis[0] != 1) {
@@ -368,12 +369,11 @@ impl<T: MatmulElement> Piece<'_, T> {
             job.a = a.wrapping_offset(top as isize * job.a_strides[0]);
             // SAFETY: the tile is inside the workspace.
             unsafe { strip.kernels[rows - 1](&job) };
-            // Columns are the outer loop. The elements of a column are often adjacent where the elements of a row are
-            // not.
+            // The outer loop runs over columns, because the elements of a column are often adjacent even if those of a row are not.
             for (column, column_to) in columns_to.iter().enumerate() {
                 for (row, row_to) in rows_to[top..top + rows].iter().enumerate() {
                     let to = self.c.wrapping_offset(row_to + column_to);
-                    // SAFETY: one address is of an element of the result, and the other of an element of the tile.
+                    // SAFETY: one address belongs to an element of the result, and the other to an element of the tile.
                     unsafe { update.apply(to, self.space.tile.add(row * pair + column).read()) };
                 }
             }

@@ -1,17 +1,17 @@
 //! Copies of operands whose rows, columns or terms are spread over several axes.
 //!
-//! Note [Runs]. The positions of the elements along each side of an operand are in a table. The elements along one side of the operand may be
+//! Note [Runs]. A table holds the positions of the elements along each side of an operand. The elements along one side of the operand may be
 //! adjacent in runs (the columns of a window, a row of positions). Each run is then copied with one vector. A run is never longer than a vector.
-//! If elements are adjacent along the other side only, squares are transposed. Otherwise elements are copied one by one.
+//! If elements are adjacent only along the other side, they are copied as transposed squares. In all other cases, elements are copied one by one.
 
 use super::tile::{CopyJob, Kernels, MatmulElement};
 use super::workspace::AdjacentRun;
 
-/// On average, runs must have at least this number of elements. Shorter runs are not faster than single
+/// Elements are copied by runs only if the runs have at least this many elements on average. Copying shorter runs is not faster than copying single
 /// elements.
 const SHORTEST: usize = 2;
 
-/// A block of an operand, and its copy. Each line of the copy holds the elements of one line of the block, in order.
+/// A block of an operand, and its copy. Each line of the copy holds the elements of one line of the block, in the same order.
 pub struct Block<'a, T: 'static> {
     /// The kernels.
     pub kernels: &'static Kernels<T>,
@@ -27,7 +27,7 @@ pub struct Block<'a, T: 'static> {
     pub stride: usize,
 }
 
-/// Returns the number of runs of at most `most` adjacent elements.
+/// Returns the number of runs if each run has at most `most` adjacent elements.
 pub fn count_runs(positions: &[isize], most: usize) -> usize {
     each_run(positions, most, &mut |_| {})
 }
@@ -117,7 +117,7 @@ impl<T: MatmulElement> Block<'_, T> {
     }
 }
 
-/// Returns the length of the first run, at most `most`.
+/// Returns the length of the first run, limited to `most`.
 fn count_first_run(positions: &[isize], most: usize) -> usize {
     let adjacent = |pair: &&[isize]| pair[1] == pair[0] + 1;
     let run = positions[..most.min(positions.len())].windows(2);

@@ -10,10 +10,10 @@ use crate::pool::Pool;
 /// The possible side lengths of a tile of the result. The largest length that gives at least
 /// [`ENOUGH`] tiles is used. If none of them does, the smallest length is used.
 const SIDES: [usize; 3] = [256, 128, 64];
-/// The smallest number of tiles that lets all threads finish at about the same time.
+/// With at least this many tiles, all threads finish at about the same time.
 const ENOUGH: usize = 16;
 
-/// The part of a result that is computed.
+/// Selects the elements of the result that are computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ComputedPart {
     /// All elements of the result.
@@ -37,8 +37,8 @@ pub struct Product<'a, T> {
     pub part: ComputedPart,
 }
 
-/// Returns the number of elements from the first to the last element of a matrix with these sizes
-/// and strides.
+/// Returns the length of the slice that a matrix with these sizes and strides needs, from its first
+/// to its last element.
 fn reach(sizes: [usize; 2], strides: [isize; 2]) -> usize {
     if sizes.contains(&0) {
         return 0;
@@ -89,7 +89,8 @@ impl<T: MatmulElement> Product<'_, T> {
         };
         let (at, tiles) = (&at, &tiles);
         pool.run(tiles.len(), &|_, tile| {
-            // SAFETY: the operands hold all elements that the extents address. Tiles are disjoint
+            // SAFETY: the operands contain every element that lies within the extents. Tiles are
+            // disjoint
             // parts of the result. The result is mutably borrowed, so it does not overlap an
             // operand.
             unsafe { self.tile(at, tiles[tile], side) };
@@ -109,8 +110,8 @@ impl<T: MatmulElement> Product<'_, T> {
     }
 
     /// # Safety
-    /// The operands must hold all elements that the extents address. Only this thread may use the
-    /// tile.
+    /// The operands must contain every element that lies within the extents. Only this thread may
+    /// use the tile.
     unsafe fn tile(&self, at: &Operands<T>, (top, left): (usize, usize), side: usize) {
         let Extents { m, n, a, b, c, .. } = self.extents;
         let extents = Extents {
@@ -135,7 +136,7 @@ impl<T: MatmulElement> Product<'_, T> {
 }
 
 impl Extents {
-    /// Returns true if all elements of the result surely have different addresses.
+    /// Returns true if all elements of the result are guaranteed to have different addresses.
     fn results_differ(&self) -> bool {
         let [rows, columns] = self.c.map(isize::unsigned_abs);
         let wide = self.n <= 1 || columns > 0;
@@ -152,8 +153,8 @@ impl Extents {
 mod tests {
     use super::*;
 
-    /// Returns multiples of 1/64 between -1/2 and 1/2. Sums of their products are exact for every
-    /// order of summation.
+    /// Returns multiples of 1/64 between -1/2 and 1/2. Sums of products of these numbers are exact
+    /// in every order of summation.
     fn exact(seed: usize, count: usize) -> Vec<f64> {
         let mixed = |at: usize| ((seed + at) as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 58;
         (0..count).map(|at| (mixed(at) as f64 - 32.0) / 64.0).collect()
@@ -172,8 +173,8 @@ mod tests {
         i * along_i as usize + j * along_j as usize
     }
 
-    /// Returns the result computed by its definition. Also returns the positions of the elements
-    /// that must be computed, and the positions of the elements that may be computed.
+    /// Returns the result computed by its definition. Also returns two sets of positions: of the
+    /// elements that must be computed, and of those that may be computed.
     fn naive(product: &Product<'_, f64>, old: &[f64]) -> (Vec<f64>, Vec<usize>, Vec<usize>) {
         let Extents { m, n, k, a, b, c } = product.extents;
         let mut result = old.to_vec();

@@ -25,11 +25,12 @@ pub use contraction::{contraction, contraction_at};
 pub use tile::{MatmulElement, Update};
 pub use workspace::BYTES as WORKSPACE_BYTES;
 
-/// A product with fewer floating-point operations than this is computed as a single piece. A second
-/// thread would not make it faster.
+/// A product with fewer floating-point operations than this is computed as a single piece, because a
+/// second thread would not make it faster.
 const PIECE: u64 = 800_000;
 /// The maximum number of pieces of a product. More pieces are allowed only if each of them still
-/// has at least [`LARGE`] operations. With this number, threads finish at about the same time.
+/// has at least [`LARGE`] operations. With this number of pieces, all threads finish at about the same
+/// time.
 const FEW: u64 = 4;
 /// A product is divided into more than [`FEW`] pieces only if each piece still has at least this
 /// number of floating-point operations.
@@ -39,7 +40,8 @@ const MOST: u64 = 16;
 /// Pieces begin at multiples of this number of rows or columns, so that the inner kernels get whole
 /// tiles.
 const TILE: usize = 32;
-/// Cache lines whose distance is a multiple of this number of bytes compete for the same sets of a cache.
+/// If the distance between cache lines is a multiple of this number of bytes, they compete for the same
+/// sets of a cache.
 const PAGE: usize = 4096;
 
 /// The sizes and strides of one product, in elements.
@@ -73,8 +75,8 @@ unsafe impl<T> Sync for Operands<T> {}
 /// Computes the primitive `matmul`.
 ///
 /// # Safety
-/// `buffers` must hold the addresses of `a`, `b` and `c`. The operands must have all elements that
-/// `ints` address, and `c` must not overlap `a` or `b`.
+/// `buffers` must hold the addresses of `a`, `b` and `c`. Every element that the sizes and strides in
+/// `ints` refer to must lie within these buffers, and `c` must not overlap `a` or `b`.
 pub unsafe fn matmul(pool: &Pool, precision: Precision, buffers: &[*mut u8], ints: &[i64]) {
     // SAFETY: guaranteed by the caller.
     unsafe { matmul_at(Level::detect(), pool, precision, buffers, ints) }
@@ -98,7 +100,7 @@ pub unsafe fn matmul_at(level: Level, pool: &Pool, precision: Precision, buffers
 #[derive(Clone, Copy)]
 struct Batch<'a> {
     axes: &'a [[i64; 4]],
-    /// A bit for each axis that has become part of the product. Loops do not run over such an axis.
+    /// A bit mask of the batch axes that have become part of the product. No loop runs over these axes.
     folded: u64,
 }
 
@@ -129,7 +131,7 @@ impl Batch<'_> {
         })
     }
 
-    /// Makes batch axes part of the product if the operands' strides allow it. Begins with the
+    /// Makes batch axes part of the product if the operands' strides allow it, beginning with the
     /// innermost axis.
     fn fold(&mut self, extents: &mut Extents) {
         for (at, axis) in self.axes.iter().enumerate().rev().take(64) {
@@ -154,8 +156,8 @@ impl Extents {
         }
     }
 
-    /// Returns the extents of the transposed product. This product has the same elements, but its
-    /// operands are exchanged.
+    /// Returns the extents of the transposed product. The transposed product has the same elements, but
+    /// its operands are exchanged.
     fn transposed(&self) -> Extents {
         let swap = |[x, y]: [isize; 2]| [y, x];
         Extents {
@@ -172,9 +174,9 @@ impl Extents {
         2 * self.m as u64 * self.n as u64 * self.k as u64
     }
 
-    /// Makes a batch axis part of the product if the operands' strides allow it. Returns whether
-    /// they do. If all items share `b`, the product gets more rows. If all items share `a`, it gets
-    /// more columns.
+    /// Makes a batch axis part of the product if the operands' strides allow it. Returns whether this was
+    /// possible. If all items share `b`, the axis adds rows to the product. If all items share `a`, the
+    /// axis adds columns.
     fn absorb(&mut self, axis: &[i64; 4]) -> bool {
         let [size, a, b, c] = axis.map(|value| value as isize);
         let (m, n) = (self.m as isize, self.n as isize);
@@ -197,8 +199,8 @@ impl Extents {
         more_rows || more_columns
     }
 
-    /// Returns whether the left operand's rows or columns compete for the same sets of a cache,
-    /// because of its stride.
+    /// Returns whether the stride of the left operand makes its rows or columns compete for the same sets
+    /// of a cache.
     fn lines_compete(&self, element: usize) -> bool {
         let apart = |stride: isize| (stride.unsigned_abs() * element).is_multiple_of(PAGE);
         match self.a {
@@ -207,10 +209,9 @@ impl Extents {
         }
     }
 
-    /// Returns whether to divide a product along `n`. If an operand will be copied, the product is
-    /// divided such that each part of this operand is copied only once, if possible. If no operand
-    /// is copied, or if such a division is not possible, the product is divided along the longer
-    /// side of the result.
+    /// Returns whether to divide a product along `n`. If an operand will be copied, the division should
+    /// copy each part of this operand only once. If this is not possible, or if no operand is copied, the
+    /// product is divided along the longer side of the result.
     fn is_cut_along_n(&self, parts: usize, element: usize) -> bool {
         let enough = |size: usize| size >= parts * TILE;
         if self.b[1] != 1 && enough(self.n) {
@@ -302,7 +303,7 @@ unsafe fn batched<T: MatmulElement>(level: Level, pool: &Pool, buffers: &[*mut u
 /// Computes `c = c - a b` on the calling thread.
 ///
 /// # Safety
-/// The operands must hold all elements that the extents address. `c` must not overlap `a` or `b`.
+/// The operands must contain every element that lies within the extents. `c` must not overlap `a` or `b`.
 pub unsafe fn subtract_product<T: MatmulElement>(extents: &Extents, a: *const T, b: *const T, c: *mut T) {
     if extents.k == 0 {
         return;

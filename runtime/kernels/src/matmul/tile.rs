@@ -64,8 +64,7 @@ pub struct TileJob<T> {
     pub c: *mut T,
     /// The stride of the result along rows.
     pub c_stride: isize,
-    /// The number of columns in the last vector, if the kernel is masked. The number of all
-    /// columns, if the kernel is a sweep.
+    /// For a masked kernel, the number of columns in the last vector. For a sweep, the number of all columns.
     pub tail: usize,
     /// How the tile changes the old contents of the result.
     pub update: Update,
@@ -91,8 +90,7 @@ pub type CopyKernel<T> = unsafe fn(&CopyJob<'_, T>);
 /// A kernel that computes a tile of one shape.
 pub type TileKernel<T> = unsafe fn(&TileJob<T>);
 
-/// The kernels of an instruction set. A list is indexed by the number of rows minus one, except if
-/// its comment names another index.
+/// The kernels of an instruction set. Each list is indexed by the number of rows minus one, unless its comment names another index.
 pub struct Kernels<T: 'static> {
     /// The number of rows of the tallest tile.
     pub rows: usize,
@@ -100,13 +98,13 @@ pub struct Kernels<T: 'static> {
     pub lanes: usize,
     /// The number of elements of the short vector of `half_masked`.
     pub half: usize,
-    /// Kernels for two whole vectors of columns.
+    /// Kernels for strips of two whole vectors of columns.
     pub double: &'static [TileKernel<T>],
     /// Kernels for a whole vector of columns and a part of another vector.
     pub double_masked: &'static [TileKernel<T>],
     /// Kernels for a part of a vector of columns.
     pub single_masked: &'static [TileKernel<T>],
-    /// Kernels for a part of a short vector. The part has half the length of the vector.
+    /// Kernels for a part of a short vector. A short vector has half the length of a whole vector.
     pub half_masked: &'static [TileKernel<T>],
     /// Kernels for `tail` columns of one row, indexed by `k` minus one.
     pub sweeps: &'static [TileKernel<T>],
@@ -118,7 +116,7 @@ pub struct Kernels<T: 'static> {
     pub transpose: unsafe fn(*const T, isize, *mut T, usize),
     /// The side length of the square that `transpose` copies, in elements.
     pub square: usize,
-    /// Copies lines by runs of at most `lanes` elements, or of at most `half` elements.
+    /// Two kernels that copy lines by runs: of at most `lanes` elements, and of at most `half` elements.
     pub copies: [CopyKernel<T>; 2],
 }
 
@@ -286,7 +284,8 @@ unsafe fn dots<V: Vector, const R: usize>(job: &TileJob<V::Element>) {
     }
 }
 
-/// Copies lines. Whole vectors are written. Elements after a run are overwritten by the next run or line, and one vector after the last line is lost.
+/// Copies lines, always writing whole vectors. The surplus elements after a run are overwritten by the next run or line. After the last line, up to
+/// one vector of memory is overwritten.
 ///
 /// # Safety
 /// The operand must hold the runs. The length of a run is at most the number of lanes. The copy must have room for the lines and one more

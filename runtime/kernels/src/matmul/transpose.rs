@@ -33,8 +33,7 @@ pub unsafe fn transpose_f32(from: *const f32, stride: isize, to: *mut f32, to_st
     for half in 0..2 {
         // SAFETY: guaranteed by the caller.
         unsafe {
-            // The vector `j` of each pair holds the columns `j` and `j + 4`, in the rows `4 half ..
-            // 4 half + 4`.
+            // Vector `j` holds the rows `4 half .. 4 half + 4` of the columns `j` and `j + 4`.
             let pair: [_; 4] = std::array::from_fn(|j| {
                 let column = |at: usize| _mm_loadu_ps(from.offset(at as isize * stride).add(4 * half));
                 _mm256_insertf128_ps::<1>(_mm256_castps128_ps256(column(j)), column(j + 4))

@@ -1,11 +1,12 @@
-//! Vector types of processors, with the operations that the kernels of matrix products need.
+//! The vector types of different processors, with the operations that the kernels of matrix
+//! products need.
 //!
 //! Every function here is inlined into a kernel that is compiled for the instruction set of the
 //! vector. Other code must not call these functions.
 
 use bnnc_math::approx::{Number, Plain};
 
-/// One vector of a processor.
+/// A vector type of a processor.
 pub trait Vector: Copy {
     /// The type of the elements.
     type Element: Number;

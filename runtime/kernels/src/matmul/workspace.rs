@@ -1,12 +1,11 @@
-//! Memory of each thread for copied operands and for the positions of their elements. A thread allocates the memory at its first product, and keeps
+//! Per-thread memory for copied operands and for the positions of their elements. A thread allocates the memory at its first product, and keeps
 //! it until the thread ends.
 
 use std::cell::RefCell;
 
 /// The maximum length of a block of the contracted axis.
 pub const DEPTH: usize = 1024;
-/// The maximum height of a block of rows, in bytes of one column. With this height, a block of the
-/// left operand fits into the L2 cache.
+/// The maximum number of bytes that one column of a block of rows occupies. A block of this height of the left operand fits into the L2 cache.
 pub const HEIGHT_BYTES: usize = 1024;
 
 /// The number of bytes of a cache line.
@@ -16,11 +15,11 @@ pub const COLUMNS: usize = 32;
 /// The largest number of rows of a block.
 pub const ROWS_MOST: usize = HEIGHT_BYTES / 4;
 
-/// The number of cache lines for a strip of the right operand. Each of its [`DEPTH`] rows has two of the longest vectors. Copies of whole vectors may
-/// overwrite the last line.
+/// The number of cache lines for a strip of the right operand. Each of its [`DEPTH`] rows has two of the longest vectors. The last line is spare,
+/// because copies of whole vectors may write past the end.
 const STRIP: usize = 2 * DEPTH + 1;
 /// The number of cache lines for a block of the left operand. The block is copied by rows or by columns, and each copied row or column is padded by
-/// one cache line. Copies of whole vectors may overwrite the last line.
+/// one cache line. The last line is spare, because copies of whole vectors may write past the end.
 const ROWS: usize = (HEIGHT_BYTES / LINE + 1) * DEPTH + 1;
 /// The number of cache lines for a tile of the result. Each row of the tallest tile has two vectors; the number is rounded up.
 const TILE: usize = 32;
@@ -84,7 +83,7 @@ thread_local! {
     static LINES: RefCell<Vec<Line>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Returns the distance between the starts of two copied rows of `depth` elements. The distance is
+/// Returns the distance between the starts of consecutive copied rows, each of which has `depth` elements. The distance is
 /// an odd number of cache lines, so that the rows do not compete for the same sets of a cache.
 pub fn apart<T>(depth: usize) -> usize {
     ((depth * size_of::<T>()).div_ceil(LINE) | 1) * LINE / size_of::<T>()

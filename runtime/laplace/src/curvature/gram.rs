@@ -3,11 +3,11 @@
 use crate::matrix::Matrix;
 use bnnc_kernels::pool::Pool;
 
-/// The number of rows that are multiplied together in one matrix product.
+/// The number of rows that enter one matrix product.
 const ROWS: usize = 256;
 
-/// The sum `G'G`, where the rows of `G` are added in blocks. The result does not depend on how the rows are
-/// divided into blocks.
+/// The sum `G'G`, to which the rows of `G` are added in blocks. The result does not depend on how the rows
+/// are divided into blocks.
 #[derive(Clone, Debug)]
 pub struct Gram {
     sum: Matrix,

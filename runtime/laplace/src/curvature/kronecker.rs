@@ -8,13 +8,12 @@ use crate::matrix::Matrix;
 pub struct KroneckerBlock {
     /// The index of the first element of the block among the `D` weights.
     pub start: usize,
-    /// The mean of `a a'` over the rows of the data. If the right factor is the whole block, the left factor is the number 1.
+    /// The mean of `a a'` over the rows of the data. If the right factor alone is the whole block, the left factor is the number 1.
     pub left: Matrix,
-    /// A sum of `g g'` over all rows of the data. For each row, it runs over all columns of the
-    /// row's root.
+    /// The sum of `g g'` over all rows of the data, and for each row over all columns of its root.
     pub right: Matrix,
     /// Determines the order of the elements. The element for row `i` of `left` and row `j` of `right` has the index `i * right + j`, or
-    /// `j * left + i` if `swapped` is true. In these formulas, `left` and `right` are the numbers of rows of the factors.
+    /// `j * left + i` if `swapped` is true. In these formulas, `left` and `right` mean the number of rows of the factor with this name.
     pub swapped: bool,
 }
 
@@ -32,7 +31,7 @@ impl KroneckerBlock {
         }
     }
 
-    /// Adds the sums over some of the rows to the factors. `left` is the sum of `a a'` `[left, left]`. It is ignored if the left factor has
+    /// Adds sums over a block of rows to the factors. `left` is the sum of `a a'` `[left, left]`. It is ignored if the left factor has
     /// one element. `right` is the sum of `g g'` `[right, right]`.
     pub fn add(&mut self, left: &[f64], right: &[f64]) {
         let add = |to: &mut Matrix, from: &[f64]| {
@@ -45,7 +44,7 @@ impl KroneckerBlock {
         add(&mut self.right, right);
     }
 
-    /// Divides the left factor by the number of rows. This changes the sum into the mean.
+    /// Divides the left factor by the number of rows, so that it becomes a mean.
     pub fn finish(&mut self, rows: usize) {
         if self.left.rows > 1 && rows > 0 {
             let values = self.left.values.iter_mut();

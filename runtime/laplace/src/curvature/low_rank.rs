@@ -2,9 +2,9 @@
 //! with vectors.
 //!
 //! Note [Thick restarts]. The search is a block Lanczos method with thick restarts (Wu and Simon 2000). The search keeps an orthonormal basis, and
-//! extends the basis by the residuals of the best Ritz vectors. When the basis is full, the search restarts with the best half of the basis. In one
-//! pass over the data, the curvature is multiplied by a block of vectors. For each Ritz vector, the norm of its residual bounds the error of its
-//! eigenvalue (Parlett, The Symmetric Eigenvalue Problem, theorem 4.5.1). The search ends when these norms are small enough.
+//! extends the basis by the residuals of the best Ritz vectors. When the basis is full, the search restarts with the best half of the basis. Each
+//! pass over the data multiplies the curvature by a block of vectors. The norm of a Ritz vector's residual bounds the error of its eigenvalue
+//! (Parlett, The Symmetric Eigenvalue Problem, theorem 4.5.1). The search ends when these norms are small enough.
 
 use super::NotPositive;
 use crate::matrix::{Matrix, dot};
@@ -18,8 +18,8 @@ pub struct LowRank {
     pub vectors: Matrix,
     /// The eigenvalues in descending order. All of them are positive.
     pub values: Vec<f64>,
-    /// The largest norm of a residual at the end of the search, divided by the largest eigenvalue. If a product was not finite, it is NaN, and the
-    /// posterior does not exist.
+    /// The largest norm of a residual at the end of the search, divided by the largest eigenvalue. NaN if a product was not finite; the posterior
+    /// then does not exist.
     pub residual: f64,
 }
 
@@ -35,7 +35,7 @@ pub struct EigenpairSearch {
 }
 
 impl LowRank {
-    /// Returns the result for the case that a product is not finite.
+    /// Returns the result that stands for a product that is not finite.
     fn unknown(elements: usize) -> LowRank {
         LowRank {
             vectors: Matrix::zeros(0, elements),
@@ -70,8 +70,8 @@ impl LowRank {
 pub type Passes<'a, E> = &'a mut dyn FnMut(&mut dyn FnMut(&Matrix)) -> Result<(), E>;
 
 impl EigenpairSearch {
-    /// Returns the number of rows of noise at the start of the search. This number is slightly larger than the rank. Otherwise, the smallest of the
-    /// wanted eigenvalues would converge slowly.
+    /// Returns the number of rows of noise at the start of the search. It is slightly larger than the rank, because otherwise the smallest wanted
+    /// eigenvalue would converge slowly.
     pub fn start_rows(&self, elements: usize) -> usize {
         self.rank
             .saturating_add((self.rank / 4).clamp(4, 16))
@@ -95,7 +95,7 @@ impl EigenpairSearch {
     }
 
     /// Returns the largest eigenvalues and eigenvectors of a symmetric matrix. Eigenvalues that are not positive are left out. `apply` multiplies
-    /// each row of its argument `[.., D]` with the matrix.
+    /// each row of its argument `[.., D]` by the matrix.
     ///
     /// # Errors
     /// Fails if `apply` fails.
@@ -162,7 +162,7 @@ impl Space {
         self.products.append(products);
     }
 
-    /// Returns an orthonormal basis of the components of the rows that are orthogonal to the space. Two passes of the Gram-Schmidt method
+    /// Removes from the rows their components inside the space, and returns an orthonormal basis of the rest. Two passes of the Gram-Schmidt method
     /// give enough accuracy (Giraud et al. 2005).
     fn complement(&self, rows: Matrix, pool: &Pool) -> Matrix {
         let once = self.orthonormal(rows, pool);
@@ -197,7 +197,7 @@ impl Space {
     /// Returns `None` if a product is not finite.
     fn coefficients(&self, pool: &Pool) -> Option<(Vec<f64>, Matrix)> {
         let mut projected = self.basis.product_transposed(&self.products, pool);
-        // The matrix of products is symmetric except for rounding errors.
+        // The matrix of products is symmetric up to rounding errors.
         projected.mirror_upper();
         let Spectrum { mut values, vectors } = Spectrum::new(&projected).ok()?;
         values.reverse();
@@ -235,7 +235,7 @@ impl Space {
     }
 }
 
-/// A row of length one counts as part of the space if its orthogonal component is shorter than this number.
+/// A row of length one is regarded as inside the space if its component orthogonal to the space is shorter than this.
 const DEPENDENT: f64 = 1e-10;
 
 fn length(row: &[f64]) -> f64 {

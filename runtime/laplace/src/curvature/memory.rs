@@ -3,12 +3,12 @@
 use crate::matrix::COLUMNS;
 use bnnc_abi::laplace::{Structure, WeightBlock};
 
-/// The number of bytes that are allocated at the same time in each of three phases.
+/// The number of bytes that are in use at the same time in each of three phases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bytes {
-    /// The bytes while the curvature is summed, without the blocks that are added to it.
+    /// The bytes in use while the curvature is summed, not counting the blocks that are added to it.
     pub curvature: u64,
-    /// The bytes while the posterior is computed from the curvature.
+    /// The bytes in use while the posterior is computed from the curvature.
     pub decomposition: u64,
     /// The bytes of the posterior alone.
     pub posterior: u64,
@@ -35,7 +35,7 @@ pub fn bytes(
     let numbers = match structure {
         Structure::Full => {
             let [sum, decomposition, posterior] = full(d);
-            // These are the rows that are not yet in the sum, and the rows that are about to be appended.
+            // The rows that are not yet in the sum, plus the rows that are about to be appended.
             let pending = d.saturating_mul(2 * 256);
             [sum.saturating_add(pending), decomposition, posterior]
         }
@@ -44,8 +44,8 @@ pub fn bytes(
         Structure::LowRank(rank) => {
             let rank = rank as u64;
             let block = rank.saturating_add((rank / 4).clamp(4, 16)).min(d);
-            // The search holds a basis of four blocks with its products with the matrix. The search also holds the vectors, the residuals and the
-            // products of one pass.
+            // The search holds a basis of four blocks, the products of the basis with the matrix, and the vectors, residuals and products of one
+            // pass.
             let [_, decomposition, posterior] = woodbury(rank, d);
             [
                 block.saturating_mul(13).saturating_mul(d),
@@ -64,7 +64,7 @@ pub fn bytes(
                     let work = rows.saturating_mul(columns);
                     [curvature, posterior.saturating_add(work), posterior]
                 }
-                // The other two phases need the same memory as for the full matrix.
+                // The other two phases need as much memory as for the full matrix.
                 false => {
                     let [_, decomposition, posterior] = full(d);
                     let besides = |count: u64| curvature.saturating_add(count);
@@ -81,7 +81,7 @@ pub fn bytes(
     }
 }
 
-/// Returns the number of reals for a full matrix in each of three phases. The first phase needs the sum. The second phase needs the sum, the matrix
+/// Returns how many reals a full matrix needs in each of three phases. The first phase needs the sum. The second phase needs the sum, the matrix
 /// that becomes its factor, and a block of rows as workspace. The last phase needs only the factor.
 fn full(d: u64) -> [u64; 3] {
     let [sum, both, posterior] = [1, 2, 1].map(|count| d.saturating_mul(d).saturating_mul(count));
@@ -92,7 +92,7 @@ fn full(d: u64) -> [u64; 3] {
     ]
 }
 
-/// Returns the number of reals for Kronecker blocks in each of three phases. The first phase needs the factors. The second phase needs the factors,
+/// Returns how many reals Kronecker blocks need in each of three phases. The first phase needs the factors. The second phase needs the factors,
 /// their eigenvectors, four reals per weight, and five matrices of the size of the largest factor. The last phase needs the eigenvectors and two
 /// reals per weight.
 fn kronecker(d: u64, blocks: &[WeightBlock]) -> [u64; 3] {
@@ -112,8 +112,8 @@ fn kronecker(d: u64, blocks: &[WeightBlock]) -> [u64; 3] {
     ]
 }
 
-/// Returns the number of reals for `rows` rows of `d` elements in each of three phases. The first phase needs the rows. The second phase needs the
-/// rows, a scaled copy of the rows, and the factor of the products of the copy. The last phase needs the copy and the factor.
+/// Returns how many reals `rows` rows of `d` elements need in each of three phases. The first phase needs the rows. The second phase needs the rows,
+/// a scaled copy of them, and the Cholesky factor of the products between its rows. The last phase needs the copy and the factor.
 fn woodbury(rows: u64, d: u64) -> [u64; 3] {
     let (own, kernel) = (rows.saturating_mul(d), rows.saturating_mul(rows));
     let posterior = own.saturating_add(d).saturating_add(kernel);

@@ -6,7 +6,7 @@ use crate::posterior::Cholesky;
 use bnnc_kernels::pool::Pool;
 use std::f64::consts::TAU;
 
-/// The precision of the prior: minus the second derivative of the log prior density.
+/// The precision of the prior: the negative second derivative of the log prior density.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Prior {
     /// The diagonal of the precision, `[D]`.
@@ -33,7 +33,7 @@ impl Prior {
         }
     }
 
-    /// Returns the prior whose precisions are multiplied by `factors` `[D]`. A full matrix `P0` becomes `F P0 F`, where the diagonal matrix `F`
+    /// Returns this prior with its precisions multiplied by `factors` `[D]`. A full matrix `P0` becomes `F P0 F`, where the diagonal matrix `F`
     /// holds the square roots of the factors.
     pub fn scaled(&self, factors: &[f64]) -> Prior {
         let roots: Vec<f64> = factors.iter().map(|factor| factor.sqrt()).collect();
@@ -70,7 +70,7 @@ impl Prior {
     }
 
     /// Returns terms `[D]` whose sum is `(w - m)' P0 (w - m)`. `slope` is the gradient of the Normal log density, `-P0 (w - m)`. If the weights are
-    /// independent, each term belongs to one weight.
+    /// independent, term `d` belongs to weight `d`.
     ///
     /// # Errors
     /// Fails if the prior is not positive definite.
@@ -138,7 +138,7 @@ pub(crate) enum PriorRoot {
 }
 
 impl PriorRoot {
-    /// Replaces each row `j` by `j R`, where `R R'` is the covariance of the prior.
+    /// Replaces each row `j` by the product `j R`, where `R R'` is the covariance of the prior.
     pub(crate) fn forward(&self, rows: &mut Matrix, pool: &Pool) {
         match self {
             PriorRoot::Diagonal(scales) => rows.scale_columns(scales),

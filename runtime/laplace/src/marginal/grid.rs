@@ -1,5 +1,5 @@
-//! Searches for one factor on the prior precision. The factor maximises a score without derivatives. An example of such a score is the
-//! accuracy of predictions for validation rows.
+//! Searches for the factor on the prior precision that maximises a score. The score need not have derivatives; an example is the accuracy of
+//! predictions for validation rows.
 
 /// The smallest and the largest factor of the grid.
 const ENDS: [f64; 2] = [1e-4, 1e4];
@@ -23,13 +23,13 @@ pub struct Grid {
     pub score: f64,
     /// All factors that were evaluated, each with its score, in ascending order of the factors.
     pub curve: Vec<[f64; 2]>,
-    /// True if the best factor of the grid is its first or its last factor. The maximum may then be outside the grid.
+    /// True if the best factor is the first or the last factor of the grid, so that the maximum may be outside the grid.
     pub at_end: bool,
 }
 
 /// Searches for the factor with the highest score. First evaluates 21 factors from 1e-4 to 1e4. Then evaluates 12 more factors by golden section,
-/// between the two neighbours of the best factor. If several factors have the highest score, the factor nearest to 1 is chosen. A factor of 1 leaves
-/// the prior unchanged. A NaN score counts as minus infinity.
+/// between the two neighbours of the best factor. If several factors have the highest score, chooses the factor nearest to 1, which leaves the prior
+/// unchanged. A NaN score counts as minus infinity.
 ///
 /// # Errors
 /// Fails if `score` fails. The first error ends the search.
@@ -79,7 +79,7 @@ fn best(tried: &[[f64; 2]]) -> [f64; 2] {
         })
 }
 
-/// Refines the factor by golden section (Kiefer 1953). Each evaluation shortens the bracket by the same ratio.
+/// Refines the factor by golden section (Kiefer 1953). Each evaluation shortens the bracket by the same factor.
 fn refine<E>(
     [mut low, mut high]: [f64; 2],
     at: &mut impl FnMut(f64) -> Result<[f64; 2], E>,

@@ -1,10 +1,10 @@
-//! Searches for one factor on the precision of the whole prior. The factor maximises the marginal likelihood, which is computed
-//! from eigenvalues.
+//! Searches for the factor on the precision of the whole prior that maximises the marginal likelihood. The marginal likelihood is computed from
+//! eigenvalues.
 
 use super::{TuningResult, bounded, log_evidence_of_normal};
 
-/// The log marginal likelihood as a function of one factor `t`. The log marginal likelihood depends on the curvature only through eigenvalues: the
-/// eigenvalues of the curvature in coordinates that make the prior standard normal. The time for an evaluation is proportional to the number of
+/// The log marginal likelihood as a function of one factor `t`. It depends on the curvature only through the eigenvalues that the curvature has in
+/// coordinates that make the prior standard normal. The time for an evaluation is proportional to the number of
 /// eigenvalues. If all eigenvalues are positive or zero, the log marginal likelihood is strictly concave in `log t`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ScalarEvidence<'a> {
@@ -48,7 +48,7 @@ impl ScalarEvidence<'_> {
 
     /// Finds the factor that maximises the log marginal likelihood by Newton steps from `start`. The logarithm of the factor has an error of at most
     /// 1e-8. A step is halved until the log marginal likelihood increases. If the precision at the start is not positive definite, the result is the
-    /// start. The search is then marked as not converged.
+    /// start, and the search is marked as not converged.
     pub fn maximise(&self, start: f64) -> TuningResult {
         let mut at = bounded(start.ln());
         let before = self.log_evidence(at.exp());
@@ -73,8 +73,7 @@ impl ScalarEvidence<'_> {
     /// Returns the logarithm of the factor after one step.
     fn climb(&self, at: f64, evidence: f64) -> f64 {
         let [first, second] = self.slopes(at.exp());
-        // If all eigenvalues are nonnegative, the function is concave. If the function is not concave, any step that increases the function is
-        // acceptable.
+        // If all eigenvalues are nonnegative, the function is concave. If the function is not concave, any step that increases it is accepted.
         let curvature = second.abs().max(1e-12 * first.abs());
         let newton = if first == 0.0 { 0.0 } else { first / curvature };
         let mut step = newton.clamp(-4.0, 4.0);

@@ -1,12 +1,12 @@
-//! Searches for factors on the prior precisions of groups of weights. The search works for any form of posterior.
+//! Searches for factors on the prior precisions of groups of weights. The search works for every form of the posterior.
 
 use super::{TuningResult, bounded, log_evidence_of_normal};
 use crate::curvature::{Curvature, NotPositive, Prior};
 use bnnc_abi::laplace::PriorStructure;
 use bnnc_kernels::pool::Pool;
 
-/// Returns the index of the group of each weight. The index of a group is also the index of the factor on the precision of its weights. `elements`
-/// holds the number of weights of each array.
+/// Returns the group index of each weight, which is also the index of the factor on its precision. `elements` holds the number of weights of each
+/// array.
 pub fn groups(structure: PriorStructure, elements: &[usize]) -> Vec<usize> {
     match structure {
         PriorStructure::Scalar => vec![0; elements.iter().sum()],
@@ -20,8 +20,7 @@ pub fn groups(structure: PriorStructure, elements: &[usize]) -> Vec<usize> {
     }
 }
 
-/// The quantities for computing the log marginal likelihood and its gradient. These quantities are derived from the posterior under one prior
-/// precision.
+/// The properties of the posterior under one prior precision that determine the log marginal likelihood and its gradient.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EvidenceTerms {
     /// The log determinant of the posterior precision minus the log determinant of the prior precision.
@@ -51,20 +50,20 @@ pub fn evaluate(
     }
 }
 
-/// The settings of a search. The search finds factors on the prior precisions of groups of weights. These factors maximise the log marginal
-/// likelihood. The weights have independent Normal priors, and their values are fixed.
+/// The settings of a search for factors on the prior precisions of groups of weights. The search maximises the log marginal likelihood. The weights
+/// have independent Normal priors, and their values are fixed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tuning<'a> {
     /// The prior precisions `[D]` without factors.
     pub precision: &'a [f64],
-    /// The value of `precision (w - m)^2` without factors for each weight, `[D]`.
+    /// The value of `precision (w - m)^2` for each weight, `[D]`, with the precision before it is multiplied by a factor.
     pub scatter: &'a [f64],
     /// The index of the factor on the precision of each weight, `[D]`: see [`groups`].
     pub groups: &'a [usize],
     /// The log likelihood at `w`, divided by the temperature.
     pub log_likelihood: f64,
-    /// The maximum number of steps. 200 steps are enough to find a maximum. If the weights change during an optimisation and the factors only
-    /// follow them, a few steps are enough.
+    /// The maximum number of steps. 200 steps are enough to find a maximum. A few steps are enough if the weights are being optimised and the factors
+    /// only need to follow their changes.
     pub steps: usize,
 }
 
@@ -91,8 +90,8 @@ impl Tuning<'_> {
     }
 
     /// Returns the derivatives of the log marginal likelihood with respect to the logarithms of the factors, `[G]`. Each derivative is half of
-    /// `gamma_g - t_g scatter_g`, where `gamma_g` is the effective number of parameters of the group (MacKay 1992, "Bayesian interpolation"). This
-    /// number is the sum of `1 - t_g precision_d variance_d` over the weights of the group.
+    /// `gamma_g - t_g scatter_g`, where `gamma_g` is the effective number of parameters of the group (MacKay 1992, "Bayesian interpolation").
+    /// `gamma_g` is the sum of `1 - t_g precision_d variance_d` over the weights of the group.
     pub fn slope(&self, factors: &[f64], evaluation: &EvidenceTerms) -> Vec<f64> {
         self.slope_and_bend(factors, evaluation).0
     }
@@ -108,15 +107,15 @@ impl Tuning<'_> {
         (slope, bend)
     }
 
-    /// Searches from the factors `start` `[G]` until no step increases the log marginal likelihood. The argument of `evaluate` is the factor of each
-    /// weight, `[D]`, like the argument of [`crate::curvature::Prior::scaled`]. See [`evaluate`].
+    /// Searches from the factors `start` `[G]` until no step increases the log marginal likelihood. The argument of `evaluate` holds the factor of
+    /// each weight, `[D]`, as [`crate::curvature::Prior::scaled`] expects it. See [`evaluate`].
     ///
     /// A step is a Newton step in the logs of the factors, computed as if the weights were independent. The direction of the step increases the log
     /// marginal likelihood for any curvature. For a diagonal curvature, the step is exact. The step is halved until the log marginal likelihood does
-    /// not decrease. If there is a single factor, the second derivative is estimated from the last two slopes instead.
+    /// not decrease. If there is only one factor, the second derivative is estimated from the last two slopes instead.
     ///
     /// # Errors
-    /// Fails if `evaluate` fails at the start. An error at a later point only shortens the step.
+    /// Fails if `evaluate` fails at the start. An error at a later point does not end the search, but shortens the step.
     pub fn maximise<E>(
         &self,
         start: &[f64],
@@ -199,9 +198,9 @@ impl Place {
 }
 
 /// Returns the change of the logarithm of a factor in one step. Far from the maximum, the log marginal likelihood is nearly linear, and Newton steps
-/// are too long. A step therefore changes a factor by at most a factor of about fifty.
+/// are too long. A step therefore multiplies or divides a factor by at most about fifty.
 fn step((slope, bend): (&f64, &f64)) -> f64 {
-    // If neither the data nor the prior affects a group, its slope consists of rounding errors.
+    // If neither the data nor the prior affects a group, its slope consists only of rounding errors.
     if slope.abs() < 1e-14 {
         0.0
     } else {

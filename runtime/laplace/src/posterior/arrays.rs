@@ -67,8 +67,8 @@ impl GaussianPosterior {
         arrays
     }
 
-    /// Rebuilds a posterior from the arrays that [`GaussianPosterior::arrays`] returned. The order of the arrays
-    /// does not matter, and arrays with other names are ignored.
+    /// Rebuilds a posterior from the arrays that [`GaussianPosterior::arrays`] returned. The arrays may be in any
+    /// order, and arrays with other names are ignored.
     ///
     /// # Errors
     /// Fails if an array is missing or has a wrong shape.
@@ -108,8 +108,7 @@ impl Stored<'_> {
         self.arrays.iter().find(|array| array.0 == name)
     }
 
-    /// Returns the array with this name. The array must have one axis for each element of `sizes`, with this size.
-    /// A size of `None` accepts any number of elements.
+    /// Returns the array with this name. The shape of the array must be `sizes`, where `None` stands for any size.
     fn array(&self, name: &str, sizes: &[Option<usize>]) -> Result<&PosteriorArray<'_>, Malformed> {
         let array = self
             .find(name)

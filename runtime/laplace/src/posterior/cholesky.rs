@@ -2,9 +2,8 @@
 //!
 //! Note [Blocks of a factor]. The factor is computed one block row at a time, in three steps. The diagonal block is factored, the rest of the row is
 //! multiplied by the inverse of this factor, and a product is subtracted from the remaining matrix. Both solvers use the same blocks. All work of
-//! cubic order therefore consists of matrix products that run on the pool. If a block of [`BLOCK`] rows is itself ill-conditioned, the inverses of
-//! diagonal blocks are less accurate than substitution. In all other cases, they are as accurate (Higham, Accuracy and Stability of Numerical
-//! Algorithms, section 8.2).
+//! cubic order therefore consists of matrix products that run on the pool. Multiplying by the inverse of a diagonal block is as accurate as
+//! substitution, unless a block of [`BLOCK`] rows is itself ill-conditioned (Higham, Accuracy and Stability of Numerical Algorithms, section 8.2).
 
 use crate::curvature::NotPositive;
 use crate::matrix::Matrix;
@@ -25,8 +24,8 @@ pub struct Cholesky {
     inverses: Vec<Matrix>,
 }
 
-/// A pivot counts as zero if it is at most this fraction of the diagonal element. If the data identify only the sum of two weights, rounding leaves
-/// a pivot of one or two units in the last place.
+/// A pivot counts as zero if it is at most this fraction of the diagonal element. For example, if the data determine only the sum of two weights, a
+/// pivot that should be zero is rounded to one or two units in the last place.
 const ROUNDING: f64 = 8.0 * f64::EPSILON;
 
 /// Returns the range of rows or columns of each block.
@@ -34,7 +33,7 @@ fn blocks(size: usize) -> impl ExactSizeIterator<Item = Range<usize>> + DoubleEn
     (0..size.div_ceil(BLOCK)).map(move |block| block * BLOCK..size.min((block + 1) * BLOCK))
 }
 
-/// A matrix product for parts of matrices: `c -= a b` or `c = a b`. Each operand is a slice that begins at its first element, with the strides of
+/// A product of parts of matrices: `c -= a b` or `c = a b`. Each operand is a slice that begins at its first element, with the strides of
 /// its rows and columns.
 struct Step<'a> {
     sizes: [usize; 3],
@@ -144,7 +143,7 @@ impl Cholesky {
         rows
     }
 
-    /// Implements [`Cholesky::forward`] for rows that contain known zeros. Up to the end of a block of columns, only the first `height(block)`
+    /// Implements [`Cholesky::forward`] for rows that contain known zeros. In the columns up to the end of a block, only the first `height(block)`
     /// rows have nonzero elements.
     fn forward_within(&self, rows: &mut Matrix, height: impl Fn(&Range<usize>) -> usize, pool: &Pool) {
         let size = self.upper.rows;
@@ -190,8 +189,8 @@ impl Cholesky {
     }
 }
 
-/// Multiplies a block of columns of the first rows with the inverse of a diagonal block. Writes the result to these columns, and returns a copy of
-/// it.
+/// Takes a block of columns in the first rows, and multiplies it by the inverse of a diagonal block. Writes the result to these columns, and returns
+/// a copy of it.
 fn solved_block(
     rows: &mut Matrix,
     (height, block): (usize, &Range<usize>),
@@ -223,7 +222,7 @@ fn columns_of(matrix: &Matrix, rows: Range<usize>, columns: Range<usize>) -> Mat
     Matrix::new(height, width, values.copied().collect())
 }
 
-/// Factors a diagonal block in place. A pivot that is not larger than its element of `floors` counts as zero.
+/// Factors a diagonal block in place. A pivot is treated as zero if it is at most its element of `floors`.
 fn factor_block(upper: &mut Matrix, block: &Range<usize>, floors: &[f64]) -> Result<(), NotPositive> {
     let size = upper.columns;
     for pivot in block.clone() {

@@ -1,9 +1,9 @@
-//! Posteriors whose precision consists of diagonal blocks that are Kronecker products plus the prior.
+//! Posteriors whose precision is block-diagonal. Each block is a Kronecker product plus the precision of the prior.
 //!
 //! Note [Priors in an eigenbasis]. A block has the factors `A = U a U'` and `B = V b V'`. If the prior precision `d` is constant within the block,
 //! the block has the precision `(U x V) (a x b / T + d) (U x V)'` (Immer et al. 2021, section 4.2, without damping of factors). If the prior
-//! precision varies within the block, `d` is replaced by one value for each eigenvector. This value is the mean of the precisions, weighted by the
-//! squared elements of the eigenvector. These values are the diagonal of the prior precision in the eigenbasis.
+//! precision varies within the block, `d` is replaced by one value for each eigenvector: the mean of the precisions, weighted by the squared
+//! elements of the eigenvector. These values are the diagonal of the prior precision in the eigenbasis.
 
 use super::spectrum::Spectrum;
 use super::{Form, GaussianPosterior, Root, Turned};
@@ -11,17 +11,17 @@ use crate::curvature::{KroneckerBlock, NotPositive, Prior};
 use crate::matrix::Matrix;
 use bnnc_kernels::pool::Pool;
 
-/// A Kronecker-factored posterior. The root `R` of this posterior maps a block to its eigenbasis, and divides each coordinate by the root of its
-/// precision.
+/// A Kronecker-factored posterior. The root `R` of this posterior maps a block to its eigenbasis, and divides each coordinate by the square root
+/// of the coordinate's precision.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Kronecker {
-    /// The prior standard deviation of each element outside all blocks. Elements of blocks have the number 1.
+    /// For each element outside all blocks, its prior standard deviation; for each element of a block, the number 1.
     pub others: Vec<f64>,
     pub blocks: Vec<EigenBlock>,
 }
 
 /// A block in its eigenbasis. The coordinate with the index `b * first + a` belongs to the Kronecker product of row `a` of `first` and row `b` of
-/// `second`. In this index, `first` stands for the number of rows of this matrix.
+/// `second`. In the formula for the index, `first` means the number of rows of this matrix.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EigenBlock {
     pub start: usize,
@@ -140,14 +140,14 @@ impl EigenBlock {
     fn mean_prior(&self, precision: &[f64], pool: &Pool) -> Vec<f64> {
         let [first, second] = [&self.first, &self.second].map(squares);
         let elements = Matrix::new(first.rows, second.rows, precision.to_vec());
-        // The product [first, second] times second' has the shape [first, b]. The transpose of this product times first' has the shape [b, a]. This
-        // is the order of the coordinates.
+        // The product [first, second] times second' has the shape [first, b]. Its transpose times first' has the shape [b, a], which is the order
+        // of the coordinates.
         let half = elements.product_transposed(&second, pool).transposed();
         half.product_transposed(&first, pool).values
     }
 
-    /// Returns the variances of the elements. Each variance is a sum over the coordinates. A term is the squared element of the eigenvector times
-    /// the variance of the coordinate.
+    /// Returns the variances of the elements. Each variance is a sum over the coordinates: the squared element of the eigenvector times the
+    /// variance of the coordinate.
     fn variances(&self, pool: &Pool) -> Vec<f64> {
         let [first, second] = [&self.first, &self.second].map(squares);
         let variances = self.deviations.iter().map(|deviation| deviation * deviation);

@@ -25,7 +25,7 @@ impl Spectrum {
             .self_adjoint_eigen(Side::Lower)
             .map_err(|_| NOT_A_NUMBER)?;
         let values = (0..size).map(|at| pairs.S()[at]).collect();
-        // The capacity is reserved explicitly, because a flattened iterator does not report its length.
+        // The capacity is reserved explicitly, because a flattened iterator does not know its length.
         let mut vectors = Vec::with_capacity(size * size);
         vectors.extend(pairs.U().col_iter().flat_map(|vector| vector.iter()));
         Ok(Spectrum {
@@ -34,8 +34,8 @@ impl Spectrum {
         })
     }
 
-    /// Computes the eigenvalues and eigenvectors of a matrix. Except for rounding errors, the matrix is positive semidefinite. Eigenvalues of the
-    /// size of rounding errors are replaced by zero, so that all eigenvalues are nonnegative.
+    /// Computes the eigenvalues and eigenvectors of a matrix that is positive semidefinite up to rounding errors. Eigenvalues as small as
+    /// rounding errors are replaced by zero, so that no eigenvalue is negative.
     ///
     /// # Errors
     /// Fails in the same cases as [`Spectrum::new`].
@@ -46,8 +46,8 @@ impl Spectrum {
     }
 }
 
-/// Replaces eigenvalues of the size of rounding errors by zero. The eigenvalues must belong to a semidefinite matrix, and must be in
-/// ascending order.
+/// Replaces eigenvalues that are as small as rounding errors by zero. The eigenvalues must belong to a semidefinite matrix, and must be
+/// in ascending order.
 fn without_rounding(values: &mut [f64]) {
     let greatest = values.last().copied().unwrap_or(0.0);
     let floor = greatest * f64::EPSILON * values.len() as f64;

@@ -1,5 +1,4 @@
-//! Computes the eigenvalues of a curvature relative to a prior. With these eigenvalues, it is cheap to search for a factor on the precision of the
-//! prior.
+//! Computes the eigenvalues of a curvature relative to a prior. They make the search for a factor on the prior precision cheap.
 
 use super::kronecker::Coordinates;
 use super::spectrum::{eigenvalues, eigenvalues_of_semidefinite};
@@ -8,9 +7,9 @@ use crate::curvature::{Curvature, KroneckerBlock, NotPositive, Prior, PriorRoot}
 use crate::matrix::Matrix;
 use bnnc_kernels::pool::Pool;
 
-/// Returns the eigenvalues `mu` of `P0^-1/2 H P0^-1/2`. This matrix is the curvature `H` in coordinates that make the prior standard normal.
-/// Suppose that the prior precision is multiplied by `t` and that the temperature is `T`. The posterior precision in these coordinates then has
-/// the eigenvalues `mu / T + t`. The eigenvalues are not sorted, and eigenvalues of zero may be left out.
+/// Returns the eigenvalues `mu` of `P0^-1/2 H P0^-1/2`. This matrix is the curvature `H` in coordinates that make the prior standard normal. At
+/// the temperature `T`, with the prior precision multiplied by `t`, the posterior precision in these coordinates has the eigenvalues
+/// `mu / T + t`. The eigenvalues are not sorted, and eigenvalues of zero may be left out.
 ///
 /// # Errors
 /// Fails if the prior is not positive definite.
@@ -31,7 +30,7 @@ pub fn whitened(curvature: &Curvature, prior: &Prior, pool: &Pool) -> Result<Vec
     }
 }
 
-/// Returns `R' H R`, where `R` is the root of the covariance of the prior.
+/// Returns `R' H R`, where `R` is the root of the prior covariance.
 fn between(root: &PriorRoot, matrix: &Matrix, pool: &Pool) -> Matrix {
     let mut whitened = matrix.clone();
     root.forward(&mut whitened, pool);

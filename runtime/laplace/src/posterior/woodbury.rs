@@ -17,7 +17,7 @@ use std::sync::Arc;
 pub struct Woodbury {
     /// The prior standard deviations of the weights, `[D]`.
     pub scales: Vec<f64>,
-    /// The matrix `G` `[M, D]`. It is shared with the curvature. The matrix `A` is computed from it by scaling where it is needed.
+    /// The matrix `G` `[M, D]`. It is shared with the curvature. Where the matrix `A` is needed, it is computed by scaling `G`.
     pub rows: Arc<Matrix>,
     /// The Cholesky factor of `T I + A A'`.
     pub factor: Cholesky,
@@ -38,7 +38,7 @@ impl Woodbury {
         kernel.add_diagonal(&vec![temperature; rows.rows]);
         let factor = match Cholesky::new(kernel, pool) {
             Ok(factor) => factor,
-            // The pivot belongs to a row of `G`, and not to a weight.
+            // The pivot belongs to a row of `G`, not to a weight.
             Err(fault) => {
                 return Err(NotPositive {
                     element: None,
@@ -141,7 +141,7 @@ impl Root for Woodbury {
             self.factor.forward(&mut columns, pool);
             gains.extend(columns.each_row().map(|column| dot(column, column)));
         }
-        // This is a lower bound on the eigenvalues of S.
+        // A lower bound on the eigenvalues of S.
         let least = self.temperature / (self.temperature + trace);
         let pairs = self.scales.iter().zip(gains);
         pairs

@@ -14,8 +14,8 @@ pub fn transposed(a: &[f64], m: usize) -> Vec<f64> {
     (0..n * m).map(|at| a[at % n * m + at / n]).collect()
 }
 
-/// Returns the inverse of a matrix and the logarithm of the absolute value of its determinant. Inverse and determinant are
-/// computed by Gauss-Jordan elimination with row pivots.
+/// Returns the inverse of a matrix and the logarithm of the absolute value of its determinant. Both are computed by
+/// Gauss-Jordan elimination with row pivots.
 pub fn inverse(a: &[f64]) -> (Vec<f64>, f64) {
     let n = a.len().isqrt();
     let mut work: Vec<Vec<f64>> = (0..n)
@@ -71,7 +71,7 @@ pub fn square_root(a: &[f64]) -> Vec<f64> {
     y
 }
 
-/// Returns the elements of a square matrix in the `chosen` rows and columns.
+/// Returns the part of a square matrix that consists of the `chosen` rows and columns.
 pub fn block(a: &[f64], chosen: &[usize]) -> Vec<f64> {
     let n = a.len().isqrt();
     chosen

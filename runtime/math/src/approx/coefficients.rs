@@ -1,5 +1,6 @@
 //! Coefficients of polynomials that approximate functions. The constant coefficient comes first. The polynomials are Chebyshev
-//! interpolations. The error of each polynomial is at most a quarter of a unit in the last place of the function that uses it.
+//! interpolations. Each polynomial contributes an error of at most a quarter of a unit in the last place to the function that
+//! uses it.
 
 /// The coefficients of `((cos x - 1) / x^2 + 1/2) / x^2` as a polynomial in `x^2`, for `|x| <= pi / 4`.
 #[rustfmt::skip]

@@ -1,4 +1,4 @@
-//! The two floating-point precisions. A precision has its own constants, and its own version of each formula that depends on the
+//! The two floating-point precisions. Each precision has its own constants, and its own version of every formula that depends on the
 //! number of digits.
 
 use super::coefficients;
@@ -6,7 +6,7 @@ use super::lane::{Arch, Lane, Word, horner};
 
 /// A floating-point precision.
 pub trait FloatFormat {
-    /// The number of bits of the mantissa that are stored.
+    /// The number of stored mantissa bits.
     const MANTISSA: u32;
     /// The number that is added to an exponent before it is stored.
     const BIAS: f64;
@@ -16,8 +16,7 @@ pub trait FloatFormat {
     const ROOT_OF_HALF: u64;
     /// The smallest positive normal number.
     const SMALLEST: f64;
-    /// A function with slope 1 and value 0 at zero equals its argument to the last bit if the magnitude of the argument is below this
-    /// number.
+    /// If the magnitude of `x` is below this number, every function with `f(0) = 0` and slope 1 at zero returns `x` to the last bit.
     const TINY: f64;
     /// The leading digits of `log 2`, followed by zero bits. Products of this number with small integers are exact.
     const LN2_HIGH: f64;
@@ -35,7 +34,7 @@ pub trait FloatFormat {
     const ANGLE_LARGEST: f64;
     /// If the argument is above this number, the complement of the error function is 0.
     const ERFC_LARGEST: f64;
-    /// If the exponent of `1 + x` is above this number, a correction for the rounding of `1 + x` does not change the logarithm.
+    /// If the exponent of `1 + x` is above this number, correcting for the rounding error of `1 + x` does not change the logarithm.
     const CORRECTED: f64;
 
     /// Returns `(exp r - 1 - r) / r^2` for `|r| <= log(2) / 2`.

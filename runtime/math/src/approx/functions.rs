@@ -55,8 +55,8 @@ pub fn exp<A: Arch, T: Lane>(x: T) -> T {
     exp_clamped::<A, T>(below(above(x, T::Format::EXP_LOWEST), T::Format::EXP_LARGEST))
 }
 
-/// Returns the exponential of an `x` between [`FloatFormat::EXP_LOWEST`] and [`FloatFormat::EXP_LARGEST`]. The power of two is multiplied as two
-/// factors, so that results near both ends of the range are rounded only once.
+/// Returns the exponential of an `x` between [`FloatFormat::EXP_LOWEST`] and [`FloatFormat::EXP_LARGEST`]. The power of two is split into two
+/// factors that are multiplied one after the other, so that results near both ends of the range are rounded only once.
 #[inline(always)]
 fn exp_clamped<A: Arch, T: Lane>(x: T) -> T {
     let (rounded, r) = reduce::<A, T>(x);
@@ -86,7 +86,7 @@ pub fn log<A: Arch, T: Lane>(x: T) -> T {
 }
 
 /// Corrects `value`, the computed logarithm of `u`, for special values of `u`. If `u` is 0 or infinite, returns the limit of the logarithm. If `u`
-/// is negative, returns NaN. Where `u` is infinite, `x` must be infinite too.
+/// is negative, returns NaN. If `u` is infinite, `x` must be infinite too.
 #[inline(always)]
 fn edges<T: Lane>(x: T, u: T, value: T) -> T {
     let value = x.when(u.equals(T::number(f64::INFINITY)), value);
@@ -94,8 +94,8 @@ fn edges<T: Lane>(x: T, u: T, value: T) -> T {
     value.when(T::zero().at_most(u), T::number(f64::NAN))
 }
 
-/// Returns `log (1 + x)`. The result is computed as the logarithm of the rounded sum `1 + x`. The rounding error of this sum is added to the
-/// reduced argument of the logarithm.
+/// Returns `log (1 + x)`. Computes the logarithm of the rounded sum `1 + x`, and corrects for the rounding error by adding it to the reduced
+/// argument of the logarithm.
 #[inline(always)]
 pub fn log1p<A: Arch, T: Lane>(x: T) -> T {
     let u = T::one() + x;
@@ -119,7 +119,7 @@ fn softplus_rest<A: Arch, T: Lane>(x: T) -> T {
     e * T::Format::log1p_slope::<A, T>(e)
 }
 
-/// Returns the sine of `x + shift pi / 2`. The sine is computed from the quadrant of the angle and the remaining angle within the quadrant.
+/// Returns the sine of `x + shift pi / 2`. The angle is first reduced to its quadrant and the remaining angle within the quadrant.
 #[inline(always)]
 fn sin_shifted<A: Arch, T: Lane>(x: T, shift: T) -> T {
     let rounded = x.fma::<A>(T::number(std::f64::consts::FRAC_2_PI), T::rounder());
@@ -141,8 +141,8 @@ fn is_beyond_reduction<A: Arch, T: Lane>(x: T) -> T::Mask {
     T::Mask::known(!A::FUSED) | !inside
 }
 
-/// Returns `erfc a` for `a` from 1/2 on. The result is the product of `exp(-a^2)` and a remaining factor. The exponential is corrected for the
-/// rounding error of `a^2`.
+/// Returns `erfc a` for `a` from 1/2 on. The result is the product of `exp(-a^2)`, corrected for the rounding error of `a^2`, and a remaining
+/// factor.
 #[inline(always)]
 fn complement<A: Arch, T: Lane>(a: T) -> T {
     let a = below(a, T::Format::ERFC_LARGEST);
@@ -159,7 +159,7 @@ fn square_rest<A: Arch, T: Lane>(x: T, square: T) -> T {
     if A::FUSED {
         return x.fma::<A>(x, -square);
     }
-    // `low` is a mask that removes the last digits of a number. The square of a number with half of the digits is exact.
+    // The mask `low` selects the lower half of the digits. Without them, the square of the number is exact.
     let low = T::Bits::known((1 << (T::Format::MANTISSA / 2 + 1)) - 1);
     let high = T::from_bits(x.bits() & !low);
     (high * high - square) + (x - high) * (x + high)
@@ -222,14 +222,13 @@ macro_rules! functions {
 functions! {
     /// The cosine function.
     Cos |x| sin_shifted::<A, T>(x, T::one()), unless is_beyond_reduction use f64::cos;
-    /// The error function. Near zero, it is computed as an odd polynomial. Elsewhere, it is computed from its
-    /// complement.
+    /// The error function. Near zero, it is computed as an odd polynomial. Elsewhere, it is computed as one minus its complement.
     Erf |x| {
         let a = x.magnitude();
         let near = a * T::Format::erf_slope::<A, T>(a * a);
         near.when(a.less(T::number(0.5)), T::one() - complement::<A, T>(a)).with_sign(x)
     };
-    /// `1 - erf x`. For `x` from 1/2 on, this difference would lose digits, so the complement is computed directly.
+    /// `1 - erf x`. For `x` of at least 1/2, this difference would lose digits, so the complement is computed directly.
     Erfc |x| {
         let a = x.magnitude();
         let far = complement::<A, T>(a);

@@ -2,7 +2,7 @@
 //! loops in [`crate::gamma`].
 //!
 //! To generate a variate, the caller makes attempts until one is accepted. To compute the derivative of a variate below the mode, the
-//! caller adds the terms of a series until they are negligible. Each function here computes one step of such a loop.
+//! caller adds terms of a series until further terms are negligible. Each function here computes one step of such a loop.
 
 use super::format::Double;
 use super::functions::{exp, expm1, log, log1p};
@@ -50,7 +50,7 @@ pub fn attempt<T: Lane<Format = Double>>(words: [T::Half; 4], shape: T) -> (T::M
     (accepted | !usual, finish(shape, variate))
 }
 
-/// Returns whether the series must be used to compute the derivative at `g`, and the first term of the series,
+/// Returns two values: whether the derivative at `g` must be computed by the series, and the first term of this series,
 /// `digamma(shape + 1) - log g`.
 pub fn series_start<T: Lane<Format = Double>>(shape: T, g: T) -> (T::Mask, T) {
     let ordinary = T::zero().less(shape) & T::zero().less(g);
@@ -59,8 +59,8 @@ pub fn series_start<T: Lane<Format = Double>>(shape: T, g: T) -> (T::Mask, T) {
     (series, digamma(shape + T::one()) - log::<Fused, T>(g))
 }
 
-/// Returns the derivative of a variate with respect to the shape. `sum` is the sum of the series. Where [`series_start`] does not select
-/// the series, `sum` is ignored.
+/// Returns the derivative of a variate with respect to the shape. `sum` is the sum of the series. It is ignored unless [`series_start`]
+/// selects the series.
 pub fn gradient<T: Lane<Format = Double>>(shape: T, g: T, sum: T) -> T {
     let (is_series, _) = series_start(shape, g);
     let above = !(g.at_most(shape) | g.at_most(T::one()));
@@ -72,7 +72,7 @@ pub fn gradient<T: Lane<Format = Double>>(shape: T, g: T, sum: T) -> T {
     value.when(defined, T::number(f64::NAN))
 }
 
-/// Returns the derivative as `g` times an integral. The integral is from 0 to plus or minus infinity, depending on the sign of `side`: see
+/// Returns the derivative as `g` times an integral from 0 to plus or minus infinity, depending on the sign of `side`: see
 /// [`crate::gamma::gradient`].
 fn tail<T: Lane<Format = Double>>(shape: T, g: T, side: T) -> T {
     let exponent = |w: T| (shape - g) * w - g * (expm1::<Fused, T>(w) - w);
@@ -96,7 +96,7 @@ fn tail<T: Lane<Format = Double>>(shape: T, g: T, side: T) -> T {
     g * half * sum
 }
 
-/// Returns `log g - digamma(shape)`. If both terms are large, they do not cancel.
+/// Returns `log g - digamma(shape)`, computed such that large terms do not cancel.
 fn log_minus_mean<T: Lane<Format = Double>>(shape: T, g: T) -> T {
     let small = log::<Fused, T>(g) - digamma(shape);
     let ratio = (g - shape) / shape;
@@ -143,7 +143,7 @@ mod tests {
             let got = variate(77, [1, 2, 3], element as u64, shape);
             let want = gamma::variate(77, [1, 2, 3], element as u64, shape);
             let same = got == want || got.is_nan() && want.is_nan();
-            // If the shape is small, a variate is raised to a power with a large exponent. This amplifies errors.
+            // For small shapes, the variate is raised to a large power, which amplifies errors.
             let bound = 1e-14 * (1.0 + 40.0 / shape.min(1.0));
             assert!(
                 same || (got - want).abs() <= bound * want,

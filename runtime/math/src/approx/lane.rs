@@ -4,7 +4,7 @@
 use super::format::FloatFormat;
 use std::ops::{Add, BitAnd, BitOr, BitXor, Div, Mul, Neg, Not, Shl, Shr, Sub};
 
-/// The parts of the processor's instruction set that affect products and sums.
+/// The properties of a processor's instruction set that affect the results of products and sums.
 pub trait Arch {
     /// True if the processor computes a fused multiply-add with one instruction.
     const FUSED: bool;
@@ -107,14 +107,14 @@ pub trait Lane:
         Self::number(1.0)
     }
 
-    /// Returns a large number. When it is added to a number, the sum is rounded to an integer, and the low bits of
-    /// the sum hold this integer.
+    /// Returns a large number. Adding this number to another rounds the sum to an integer, and the low bits of the
+    /// sum hold this integer.
     #[inline(always)]
     fn rounder() -> Self {
         Self::number(1.5 * (1u64 << Self::Format::MANTISSA) as f64)
     }
 
-    /// Returns `2^n`, where `n` is the exponent of a normal number. The argument is `n + rounder`.
+    /// Returns `2^n`. The argument is `n + rounder`, and `2^n` must be a normal number.
     #[inline(always)]
     fn power_of_two(rounded: Self) -> Self {
         let one = Self::Bits::known(Self::Format::ONE);
@@ -127,7 +127,7 @@ pub trait Lane:
         let mantissa = Self::Format::MANTISSA;
         let one = Self::Format::ONE;
         let lowest = Self::Format::ROOT_OF_HALF;
-        // If a small integer is added to this number, the low bits of the sum hold the integer.
+        // After a small integer is added to this number, the low bits of the sum hold the integer.
         let integer = (1u64 << mantissa) as f64;
         let shifted = self.bits().plus(Self::Bits::known(one - lowest));
         let low = shifted & Self::Bits::known((1 << mantissa) - 1);

@@ -6,7 +6,7 @@ use super::format::FloatFormat;
 use super::lane::{Arch, Lane, Word};
 use std::ops::BitXor;
 
-/// A type that holds the 32-bit words of a counter.
+/// A type for the 32-bit words of counters and random numbers.
 pub trait Carrier: Copy + BitXor<Output = Self> {
     /// Returns the sum. It wraps around on overflow.
     fn plus(self, number: u32) -> Self;
@@ -72,7 +72,7 @@ fn fraction<A: Arch, T: Lane>(word: T::Half) -> T {
     T::Format::middle::<A, T>(word) * ulp::<T>()
 }
 
-/// Returns the uniform number that a word stands for. The number is below 1 even after rounding.
+/// Returns the uniform number that a word stands for. It is below 1 even after rounding.
 #[inline(always)]
 fn unit<A: Arch, T: Lane>(word: T::Half) -> T {
     let number = fraction::<A, T>(word);
@@ -82,7 +82,7 @@ fn unit<A: Arch, T: Lane>(word: T::Half) -> T {
 }
 
 /// Returns the logarithm of the uniform number that a word stands for. If this number is above `sqrt(1/2)`, its distance from 1 is
-/// computed from the complement of the word. If the number were rounded to `f32` first, the distance would lose its relative accuracy.
+/// computed from the complement of the word: rounding the number to `f32` first would make the distance inaccurate.
 #[inline(always)]
 fn log_unit<A: Arch, T: Lane>(word: T::Half) -> T {
     let (m, k) = fraction::<A, T>(word).split();
@@ -91,8 +91,8 @@ fn log_unit<A: Arch, T: Lane>(word: T::Half) -> T {
     T::Format::log_reduced::<A, T>(f, T::zero().when(upper, k))
 }
 
-/// Returns the cosine and the sine of `2 pi` times the uniform number that a word stands for. The top bits of the word determine the
-/// quadrant without rounding.
+/// Returns the cosine and the sine of `2 pi` times the uniform number that a word stands for. The quadrant is exact, because it is
+/// read from the top bits of the word.
 #[inline(always)]
 fn turn<A: Arch, T: Lane>(word: T::Half) -> (T, T) {
     const EIGHTH: u32 = 1 << 29;

@@ -62,7 +62,7 @@ macro_rules! words {
 words!(u32 u64);
 
 /// A 32-bit word is stored in a 64-bit element, so that the product of two words does not need vector shuffles. The upper half of the
-/// element is not cleared, because products and results read only the lower half.
+/// element may hold arbitrary bits, because products and results read only the lower half.
 impl Carrier for u64 {
     #[inline(always)]
     fn plus(self, number: u32) -> u64 {

@@ -1,8 +1,8 @@
-//! Functions that programs seldom call, computed in `f64`: powers, the logarithm of the gamma function, the derivatives of this logarithm, and sines
-//! of large angles. The formulas are the same as in [`crate::special`], but the number of steps is fixed, and selections replace branches.
+//! Functions that programs seldom call, computed in `f64`: powers, the log-gamma function and its derivatives, and sines of large angles. The
+//! formulas are the same as in [`crate::special`], but the number of steps is fixed, and selections replace branches.
 //!
-//! Where exact references are known, the error of a power is at most `1e-15` times its value. The error of any other function is at most `4e-15`
-//! times the size of the terms that are added. For negative arguments, these are the terms of the reflection formula.
+//! Compared with exact reference values, the error of a power is at most `1e-15` times its value. The error of any other function is at most `4e-15`
+//! times the size of the terms whose sum it computes. For negative arguments, these are the terms of the reflection formula.
 
 use super::format::{Double, FloatFormat};
 use super::functions::{log, log1p};
@@ -11,7 +11,7 @@ use super::noise::cos_sin;
 use crate::special::zeta;
 use std::f64::consts::PI;
 
-/// The number of steps of the recurrence. After these steps, the asymptotic series are accurate.
+/// The number of steps of the recurrence. It is large enough for the asymptotic series to be accurate after these steps.
 const STEPS: usize = 10;
 
 /// The number `2^52`. Every larger number is an integer.
@@ -30,13 +30,13 @@ fn nearest<T: Lane>(x: T) -> T {
     (x + T::number(INTEGERS)) - T::number(INTEGERS)
 }
 
-/// An argument of the gamma function or of one of its derivatives. The argument is mapped to the range where the asymptotic series are accurate.
+/// An argument of the gamma function, or of one of its derivatives, after it was mapped to the range in which the asymptotic series are accurate.
 struct Argument<T: Lane> {
     /// True if the argument was reflected to `1 - x`.
     reflected: T::Mask,
     /// True if the gamma function has a pole at the argument.
     pole: T::Mask,
-    /// `(cos, sin)` of `pi x` for reflected arguments. The two numbers may both have the wrong sign.
+    /// `(cos, sin)` of `pi x` for reflected arguments. Both numbers may have the wrong sign, but only together.
     turn: (T, T),
     /// The argument after reflection.
     x: T,
@@ -47,7 +47,7 @@ fn argument<T: Lane<Format = Double>>(x: T) -> Argument<T> {
     let magnitude = x.magnitude();
     let whole = magnitude.when(T::number(INTEGERS).at_most(magnitude), nearest(magnitude));
     let rest = magnitude - whole;
-    // If the angle is above an eighth of a turn, it is subtracted from a quarter of a turn. The subtraction exchanges cosine and sine.
+    // An angle above an eighth of a turn is subtracted from a quarter of a turn, which exchanges cosine and sine.
     let far = T::number(0.25).less(rest.magnitude());
     let folded = (T::number(0.5) - rest.magnitude()).when(far, rest.magnitude());
     let (cos, sin) = cos_sin::<Fused, T>(folded * T::number(PI));
@@ -60,8 +60,8 @@ fn argument<T: Lane<Format = Double>>(x: T) -> Argument<T> {
     }
 }
 
-/// Adds 1 to the argument until it is at least [`STEPS`]. Returns the resulting argument. Also folds `each` over all arguments that were increased
-/// by 1, beginning with `start`, and returns the result.
+/// Adds 1 to the argument until it is at least [`STEPS`]. Returns the resulting argument. Also applies the fold `each`, beginning with `start`, to
+/// all arguments before they are increased, and returns its result.
 fn raised<T: Lane>(x: T, start: T, each: impl Fn(T, T) -> T) -> (T, T) {
     (0..STEPS).fold((x, start), |(z, gathered), _| {
         let small = z.less(T::number(STEPS as f64));
@@ -94,8 +94,8 @@ pub fn lgamma<T: Lane<Format = Double>>(x: T) -> T {
     T::number(f64::INFINITY).when(infinite, value)
 }
 
-/// Corrects `value`, the computed logarithm of the gamma function. Near its zeros 1 and 2, the terms of the recurrence would cancel, so the Taylor
-/// series at 1 is returned there. Elsewhere, `value` is returned.
+/// Corrects `value`, the computed logarithm of the gamma function. Near the zeros at 1 and 2, the terms of the recurrence would cancel, so the value
+/// of a Taylor series around 1 is returned instead. Elsewhere, `value` is returned.
 fn near_zeros<T: Lane<Format = Double>>(x: T, value: T, reflected: T::Mask) -> T {
     let mut coefficients = [0.0; 31];
     coefficients[0] = -0.577_215_664_901_532_9;
@@ -217,7 +217,7 @@ pub fn turn<T: Lane<Format = Double>>(x: T) -> (T, T) {
 /// Writes an angle as `x = n pi / 2 + r`, and returns `(n, r)`. The magnitude of the angle must be at most [`ANGLE_LARGEST`].
 fn reduced<T: Lane<Format = Double>>(x: T) -> (T, T) {
     let n = x.fma::<Fused>(T::number(std::f64::consts::FRAC_2_PI), T::rounder()) - T::rounder();
-    // The first difference is exact, because it is a multiple of the last bit of `pi / 2` and below 2.
+    // The first difference is exact: it is below 2, and a multiple of the last bit of `pi / 2`.
     let angle = Double::HALF_PI
         .into_iter()
         .fold(x, |rest, part| (-n).fma::<Fused>(T::number(part), rest));
@@ -225,8 +225,8 @@ fn reduced<T: Lane<Format = Double>>(x: T) -> (T, T) {
 }
 
 /// Returns the same as [`reduced`] for angles above [`ANGLE_LARGEST`], with `n` modulo 4. The method comes from Payne and Hanek (1983), "Radian
-/// reduction for trigonometric functions". A bit of `2 / pi` is left out if its product with the angle is a multiple of 4, or if the product is below
-/// the required accuracy.
+/// reduction for trigonometric functions". A bit of `2 / pi` is left out if its product with the angle is a multiple of 4, or too small for the
+/// required accuracy.
 fn reduced_far<T: Lane<Format = Double>>(x: T) -> (T, T) {
     let (_, k) = x.split();
     let passed = (k - T::number(55.0)) * T::number(1.0 / 24.0);
@@ -248,7 +248,7 @@ fn reduced_far<T: Lane<Format = Double>>(x: T) -> (T, T) {
             // Every product of 48 bits with this magnitude or more is a multiple of 4.
             let large = T::number(2f64.powi(51)).at_most(term);
             let term = T::zero().when(large, term - T::number(4.0) * turns);
-            // This adds two numbers, and accumulates the rounding error of the sum.
+            // Adds `term` to `sum`, and accumulates the rounding error of the addition.
             let next = sum + term;
             let other = next - sum;
             low = low + ((sum - (next - other)) + (term - other));

@@ -1,5 +1,5 @@
-//! Elements that record the operations that are applied to them. If a function of [`super::functions`] is applied to such an element, the result is
-//! a list of operations.
+//! Elements that record the operations applied to them. When a function of [`super::functions`] is applied to such an element, its operations are
+//! recorded as a list.
 //!
 //! Operations whose operands are constants are evaluated immediately, so a recording contains only operations that depend on its inputs.
 
@@ -108,14 +108,14 @@ pub enum RecordedOp {
     ProductLow(u32),
 }
 
-/// An operand or the result of a recorded operation.
+/// A value in a recording: an operand or the result of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RecordedOperand {
     /// A constant, given by its bits. The constant is the same for every element.
     Known(RecordedType, u64),
-    /// An input of the recording, by its index.
+    /// The input with this index in the recording.
     Input(usize),
-    /// The result of a step of the recording, by the index of the step.
+    /// The result of the step with this index in the recording.
     Step(usize),
 }
 
@@ -141,7 +141,7 @@ pub struct Recording {
     pub result: RecordedOperand,
 }
 
-/// The recorder that values append their operations to.
+/// The recorder to which recorded values append their operations.
 #[derive(Debug, Default)]
 pub struct Recorder {
     steps: RefCell<Vec<RecordedStep>>,
@@ -171,8 +171,8 @@ impl Recorder {
     }
 }
 
-/// Records a function of one operand for processors with or without fused multiply-add. `fused` states whether the processors have this
-/// instruction. The recording is valid for all arguments. Returns `None` if the scalar operation is not approximated. The functions in [`rare`]
+/// Records a function of one operand. `fused` states whether the processor has a fused multiply-add. The recording is valid for all arguments.
+/// Returns `None` if the scalar operation is not approximated. The functions in [`rare`]
 /// always use fused multiply-adds, because these give exact products.
 pub fn unary(scalar: Scalar, precision: Precision, fused: bool) -> Option<Recording> {
     let recorder = Recorder::default();
@@ -221,8 +221,8 @@ fn power<F: RecordedReal>(recorder: &Recorder) -> RecordedOperand {
     F::narrow(rare::pow(input(0), input(1))).operand()
 }
 
-/// Records the generation of a uniform number on (0, 1). The inputs are words of 32 bits: the lower and the upper word of the key, the element
-/// divided by 4, draw, example, step, and the element modulo 4.
+/// Records the generation of a uniform number on (0, 1). The inputs are words of 32 bits, in this order: the lower and the upper word of the key,
+/// the index of the element divided by 4, draw, example, step, and the index of the element modulo 4.
 pub fn uniform(precision: Precision, fused: bool) -> Recording {
     stream::<noise::Uniform>(precision, fused)
 }

@@ -7,16 +7,17 @@
 //! computed again from the draws of a window. The first windows are short, so that draws from before the chain reached the bulk of the posterior are
 //! soon forgotten. Later windows are longer.
 //!
-//! A dense metric begins as this diagonal metric. If there are at least twice as many draws as dimensions, the metric is the covariance of the
-//! positions. This holds from the first long window on. In whitened coordinates, the noise of the estimated covariance is the same in all directions.
+//! A dense metric begins as this diagonal metric. From the first long window on, the metric is the covariance of the positions, provided that there
+//! are at least twice as many draws as dimensions. In whitened coordinates, the noise of the estimated covariance is the same in all directions.
 //! With `n` draws in `d` dimensions, a round posterior appears `(1 + sqrt(d / n)) / (1 - sqrt(d / n))` times as long as wide. This ratio is 5.8 for
 //! two draws per dimension and 2.6 for five. If there are fewer than five draws per dimension, the correlations are shrunk in proportion to their
 //! noise ([`RunningMoments::noise`]). With five or more draws per dimension the correlations are not shrunk. Shrinking would mostly reduce
-//! correlations near 1. However, these correlations are the reason to use a dense metric.
+//! correlations near 1, although these are the reason to use a dense metric.
 //!
-//! Note \[Lengths\]. Under the right metric, the squared length of a whitened gradient of a normal distribution in `d` dimensions has the mean `d`
+//! Note \[Lengths\]. For a normal distribution in `d` dimensions and the right metric, the squared lengths of whitened gradients have the mean `d`
 //! and the variance `2 d`. If the curvature varies between regions, as for a Gaussian process with an unknown length scale, a dense metric can be
-//! worse than a diagonal metric. Under a dense metric, steps are long on average. A chain then cannot leave a region with a narrow posterior. For the
+//! worse than a diagonal metric. Under a dense metric, steps are long on average, and too long for regions where the posterior is narrow. A chain
+//! then cannot leave such a region. For the
 //! Poisson process `gp_pois_regr` of posteriordb (target acceptance 0.9), R-hat was above 1.1 for two of eight seeds with the dense metric. The
 //! squared lengths of the whitened gradients reveal such a metric. In this model with 13 dimensions, the mean of the squared lengths under the dense
 //! metric was 60 to 90. The variance of the squared lengths was 10 to 14 times the variance for a normal distribution with the same mean. Under the
@@ -62,7 +63,7 @@ struct Pairs {
     gradients: RunningMoments,
     /// The squared lengths of gradients that are whitened with the dense metric.
     dense: Lengths,
-    /// The squared lengths of gradients that are whitened with the diagonal metric. This metric could replace the dense metric.
+    /// The squared lengths of gradients that are whitened with the diagonal metric, which could replace the dense metric.
     diagonal: Lengths,
 }
 
@@ -101,10 +102,9 @@ pub struct Spreads {
     early: usize,
     /// From this iteration on, only the step size is adapted.
     end: usize,
-    /// True if enough iterations remain after the last change of the metric, so that the step size can adapt to the new
-    /// metric.
+    /// True if enough iterations remain after the last change of the metric for the step size to adapt to the new metric.
     settles: bool,
-    /// The number of draws in a window. After this number of draws, older draws are forgotten.
+    /// The number of draws in a window. At the end of a window, the draws before it are forgotten.
     width: u64,
     /// True if the metric has already been computed from draws.
     renewed: bool,
@@ -121,8 +121,8 @@ impl Spreads {
     const SHORT: u64 = 10;
     /// The number of draws in the first long window.
     const LONG: u64 = 80;
-    /// If a window has fewer draws per dimension than the first number, no covariance is computed. If a window has fewer draws per dimension than the
-    /// second number, the covariance is shrunk.
+    /// Two numbers of draws per dimension. A window with fewer than the first number does not give a covariance. With fewer than the second number,
+    /// the covariance is shrunk.
     const ENOUGH: [u64; 2] = [2, 5];
     /// If a window has fewer draws than this, no metric is computed.
     const LEAST: u64 = 3;
@@ -148,8 +148,8 @@ impl Spreads {
         }
     }
 
-    /// Adds the start of the chain, and writes the first metric. From this single draw, the variance `v` of an element is estimated as one over the
-    /// magnitude of the gradient.
+    /// Adds the start of the chain, and writes the first metric. From this single draw, the variance `v` of an element is estimated as the reciprocal
+    /// of the gradient's magnitude.
     pub fn begin(&mut self, position: &[f64], gradient: &[f64], whitening: &mut Whitening) {
         self.used.add(position, gradient);
         self.kept.add(position, gradient);
@@ -214,7 +214,7 @@ impl Spreads {
                 return;
             }
             self.correlated = true;
-            // The Cholesky factor is not computed in every iteration. In high dimensions, a factorisation costs as much as many steps.
+            // The Cholesky factor is not computed in every iteration, because in high dimensions a factorisation costs as much as many steps.
             if iteration.is_multiple_of(1 + dimension / 8) {
                 let share = if each < many { positions.noise() } else { 0.0 };
                 positions.correlate(lower, share);
@@ -243,8 +243,8 @@ impl Spreads {
         }
     }
 
-    /// Replaces a dense metric by the diagonal metric if two conditions hold: the gradients whitened with the dense metric are too long, and they
-    /// are longer or vary more than with the diagonal metric. Returns whether the metric was replaced: see Note \[Lengths\].
+    /// Replaces a dense metric by the diagonal metric if two conditions hold: the gradients whitened with the dense metric are too long, and they are
+    /// longer or vary more than those whitened with the diagonal metric (Note \[Lengths\]). Returns whether the metric was replaced.
     fn drop(&mut self, whitening: &mut Whitening) -> bool {
         let (dense, diagonal) = (&self.used.dense, &self.used.diagonal);
         let limit = Spreads::STIFF * self.used.gradients.dimension() as f64;
@@ -329,8 +329,8 @@ mod tests {
         }
     }
 
-    /// Windows have 10 draws until iteration 300, and then 80 or more; draws before the previous window are forgotten. In the last 150 iterations the
-    /// metric is constant. The step size is averaged over these iterations alone.
+    /// Windows have 10 draws until iteration 300, and then 80 or more; draws before the previous window are forgotten. In the last 150 iterations,
+    /// the metric is constant. The step size is averaged only over these iterations.
     #[test]
     fn windows_grow_and_end_before_the_last_iterations() {
         let mut spreads = Spreads::new(1, 1000, false);

@@ -80,7 +80,7 @@ impl Whitening {
         }
     }
 
-    /// Inverts [`Whitening::pull`], in place.
+    /// Applies the inverse of [`Whitening::pull`], in place.
     pub fn unpull(&self, gradient: &mut [f64]) {
         match self {
             Whitening::Unit => {}
@@ -107,15 +107,15 @@ impl Whitening {
 pub struct RunningMoments {
     count: u64,
     mean: Vec<f64>,
-    /// The sums of squared deviations of the elements. If `dense` is true, the sums of products of the deviations of two elements, as a row-major
-    /// lower triangle.
+    /// The sum of squared deviations of each element. If `dense` is true, the sum of the products of deviations for each pair of elements, as a
+    /// row-major lower triangle.
     spread: Vec<f64>,
     dense: bool,
     deviation: Vec<f64>,
 }
 
 impl RunningMoments {
-    /// Creates the moments of an empty set of positions.
+    /// Creates moments without any positions.
     pub fn new(dimension: usize, dense: bool) -> RunningMoments {
         RunningMoments {
             count: 0,
@@ -222,7 +222,7 @@ impl RunningMoments {
 }
 
 impl RunningMoments {
-    /// Writes the Cholesky factor of the covariance after all correlations were reduced by the fraction `share`. If the matrix is not positive
+    /// Reduces all correlations by the fraction `share`, and writes the Cholesky factor of the resulting covariance. If the matrix is not positive
     /// definite, `factor` keeps its old values. The moments must be dense and must include at least two positions.
     pub fn correlate(&self, factor: &mut [f64], share: f64) {
         let (dimension, degrees) = (self.mean.len(), (self.count - 1) as f64);
@@ -236,8 +236,8 @@ impl RunningMoments {
         }
     }
 
-    /// Returns the fraction to shrink all correlations by. This fraction minimises the expected error. The fraction is at most 1. The fraction is
-    /// the sum of the variances of the correlations, divided by the sum of the squared correlations. The variance of a correlation `r` is
+    /// Returns the fraction by which to shrink all correlations so that the expected error is smallest. It is the sum of the variances of the
+    /// correlations, divided by the sum of the squared correlations, and at most 1. The variance of a correlation `r` is
     /// `(1 - r^2)^2 / (n - 1)` for `n` normal draws (Schaefer and Strimmer 2005, Statistical Applications in Genetics and Molecular Biology 4(1),
     /// 32). The moments must be dense and must include at least two positions.
     pub fn noise(&self) -> f64 {
@@ -323,7 +323,7 @@ mod tests {
     }
 
     /// For the positions (1, 2), (3, 1) and (5, 6), the correlation is `4 / sqrt(28)`, so its square is 4 / 7. The noise is `(3 / 7)^2 / 2` divided
-    /// by 4 / 7. This is 9 / 56.
+    /// by 4 / 7, which is 9 / 56.
     #[test]
     fn correlations_are_shrunk_in_proportion_to_their_noise() {
         let mut moments = RunningMoments::new(2, true);
@@ -349,8 +349,8 @@ mod tests {
         assert_eq!(moments.noise(), 1.0);
     }
 
-    /// For the positions (1, 2), (3, 1) and (5, 6), the variances are 4 and 7 and the covariance is 4. The estimate counts eight positions: these
-    /// three, and five positions with the value that the estimate shrinks towards.
+    /// For the positions (1, 2), (3, 1) and (5, 6), the variances are 4 and 7 and the covariance is 4. The estimate averages over eight positions:
+    /// these three, and five positions with the variance towards which the estimate shrinks.
     #[test]
     fn estimates_are_regularised_moments() {
         let rows = [[1.0, 2.0], [3.0, 1.0], [5.0, 6.0]];

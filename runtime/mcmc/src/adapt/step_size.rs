@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 pub struct DualAveraging {
     target: f64,
     count: u64,
-    /// The number of iterates in the mean.
+    /// The number of iterates that are averaged so far.
     averaged: u64,
     /// The weighted mean of `target - acceptance` (`H bar` in the paper).
     error: f64,
@@ -21,13 +21,13 @@ pub struct DualAveraging {
 impl DualAveraging {
     /// The strength of the shrinkage of iterates towards the centre (`gamma` in the paper).
     const SHRINKAGE: f64 = 0.05;
-    /// This number is added to the count of iterations, so that the first iterations change the step size less (`t0` in the paper).
+    /// This number is added to the number of iterations, so that the first iterations change the step size less (`t0` in the paper).
     const DELAY: f64 = 10.0;
     /// The exponent in the weights of the mean of the iterates. The higher it is, the more slowly old iterates are forgotten (`kappa` in the
     /// paper).
     const FORGETTING: f64 = 0.75;
-    /// The dual averaging shrinks towards this multiple of the initial step size. The multiple is large because it is cheaper to try a large
-    /// step than a small one.
+    /// The dual averaging shrinks the step size towards this multiple of the initial step size. The multiple is large because it is cheaper to
+    /// try a large step than a small one.
     const OPTIMISM: f64 = 10.0;
 
     /// Starts the dual averaging with this step size.

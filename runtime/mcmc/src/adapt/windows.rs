@@ -1,11 +1,11 @@
-//! The iterations that learn a metric: the windows of Stan (reference manual, "Automatic parameter tuning").
+//! Selects the iterations that learn a metric, using the windows of Stan (reference manual, "Automatic parameter tuning").
 
 use serde::{Deserialize, Serialize};
 
 /// The effect of an iteration of the warm-up on the metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WarmupRole {
-    /// The position is ignored, and only the step size is learnt.
+    /// The position is ignored, because only the step size is learnt.
     Step,
     /// The position is added to the current window.
     Learn,
@@ -13,8 +13,8 @@ pub enum WarmupRole {
     Renew,
 }
 
-/// The stages of a warm-up. The first is a fast stage without a metric. Then follow windows, each twice as long as the previous
-/// one. The last is another fast stage.
+/// The stages of a warm-up. The first stage is fast and does not learn a metric. It is followed by windows that learn a metric, each
+/// twice as long as the previous one. The last stage is fast again.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WarmupWindows {
     first: usize,
@@ -26,13 +26,13 @@ pub struct WarmupWindows {
 }
 
 impl WarmupWindows {
-    /// The numbers of iterations of three parts of a long warm-up: the first stage, the first window and the last stage.
+    /// The number of iterations in each of three parts of a long warm-up: the first stage, the first window and the last stage.
     const STAGES: [usize; 3] = [75, 25, 50];
     /// A shorter warm-up than this does not learn a metric.
     pub const SHORTEST: usize = 20;
 
-    /// Returns the windows of a warm-up. If a warm-up is too short for the full lengths, 15 % of its iterations are the first stage
-    /// and 10 % are the last stage.
+    /// Returns the windows of a warm-up. If a warm-up is too short for the full lengths, the first stage takes 15 % of the
+    /// iterations, and the last stage 10 %.
     pub fn new(warmup: usize) -> WarmupWindows {
         let [mut first, mut width, mut last] = WarmupWindows::STAGES;
         if warmup < WarmupWindows::SHORTEST {

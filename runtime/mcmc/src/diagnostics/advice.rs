@@ -18,7 +18,7 @@ use std::collections::BTreeSet;
 /// If a chain has fewer draws than this, its two halves cannot be compared.
 const LEAST_DRAWS: usize = 4;
 
-/// If the mean estimated variance of the loss differences is above this value, the penalty is not a reliable correction for their noise.
+/// If the estimated variances of the loss differences are above this value on average, the penalty does not reliably correct for the noise.
 const NOISY: f64 = 2.0;
 
 /// The results of the chains of an inference run. Warnings are derived from these results. Only iterations after the
@@ -63,7 +63,7 @@ pub struct ChainFacts<'a> {
     pub has_layers: bool,
     /// The kinds of the outputs.
     pub outputs: &'a [OutputKind],
-    /// The options of the data item that would standardise the data, if they are not standardised.
+    /// The options of the data item that would standardise those data that are not standardised yet.
     pub raw: Option<&'a str>,
 }
 
@@ -85,7 +85,7 @@ pub struct Swapped {
     pub count: usize,
 }
 
-/// Returns the warnings that apply to these chains. The most serious warning comes first.
+/// Returns the warnings that apply to these chains, the most serious first.
 pub fn advice(facts: &ChainFacts<'_>) -> Vec<Diagnostic> {
     let all = [
         chains_without_draws(facts),
@@ -243,8 +243,7 @@ fn chains_disagree(facts: &ChainFacts<'_>) -> Option<Diagnostic> {
     })
 }
 
-/// Formats an R-hat above 1.01 with at least three decimals. If three decimals do not show that it is above 1.01, more are
-/// used.
+/// Formats an R-hat above 1.01 with at least three decimals. If three decimals do not show that it is above 1.01, uses more decimals.
 fn above_limit(rhat: f64) -> String {
     let decimals = (3..=17).find(|decimals| rhat - LIMIT > 0.5 * 10f64.powi(-decimals));
     format!("{rhat:.*}", decimals.unwrap_or(17) as usize)
@@ -370,7 +369,7 @@ fn trajectories_cut(facts: &ChainFacts<'_>) -> Option<Diagnostic> {
     Some(diagnostic.help("give every parameter a proper prior"))
 }
 
-/// A warning compares odds: the odds of the acceptance rate are more than this factor above or below the odds of the target rate.
+/// The warning compares odds: it is given if the odds of the acceptance rate and the odds of the target rate differ by more than this factor.
 const ODDS: f64 = 6.0;
 
 fn acceptance_off(facts: &ChainFacts<'_>) -> Option<Diagnostic> {
@@ -424,8 +423,8 @@ fn about_influential_rows(kind: &OutputKind) -> &'static str {
     }
 }
 
-/// Returns a warning if the Pareto shape of some rows is too large for a reliable estimate. `parameters` is the number of parameters of the model,
-/// and `outputs` has the kinds of its outputs.
+/// Returns a warning if the Pareto shape of some rows is too large for a reliable estimate. `parameters` is the number of the model's parameters,
+/// and `outputs` lists the kinds of its outputs.
 pub fn rows_not_left_out(
     infer: &str,
     shapes: Shapes,
@@ -457,8 +456,8 @@ pub fn rows_not_left_out(
     })
 }
 
-/// Applies `excess` to each value, and finds the value with the largest positive result. Returns the chain of this value (counted from 1), the value
-/// itself, and the number of values with a positive result.
+/// Applies `excess` to each value, and finds the value with the largest positive result. Returns three numbers: the chain that this value belongs to
+/// (counted from 1), the value itself, and how many values have a positive result.
 fn extreme(values: &[f64], excess: impl Fn(f64) -> f64) -> Option<(usize, f64, usize)> {
     let beyond = || values.iter().zip(1..).filter(|(value, _)| excess(**value) > 0.0);
     let (value, chain) = beyond().max_by(|one, other| excess(*one.0).total_cmp(&excess(*other.0)))?;

@@ -4,16 +4,16 @@ use super::effective::average;
 use super::halves::Halves;
 use std::f64::consts::TAU;
 
-/// Lags below this number are summed directly. Chains that mix well need only a few lags. Summing a few lags costs no more than a transform for all
-/// lags.
+/// Lags below this number are summed directly. Chains that mix well need only a few lags, and summing these directly costs no more than a transform
+/// for all lags.
 const SUMMED: usize = 32;
 
-/// Computes the autocovariances of halves of chains, and reuses its memory.
+/// Computes the autocovariances of the halves of chains, and reuses its memory.
 ///
 /// Note \[Pairs\]. Two real sequences `a` and `b` are transformed together as one complex sequence `a + ib`. The real part of its autocovariance is
 /// the sum of the autocovariances of `a` and `b`. Only the mean over all sequences is needed. The power spectra are therefore added up, and the sum
-/// is transformed back once. The forward transform leaves its result in bit-reversed order. The backward transform reads this order, so no values
-/// are reordered.
+/// is transformed back once. The forward transform leaves its result in bit-reversed order. The backward transform reads this order, so the values
+/// need not be reordered.
 #[derive(Clone, Debug, Default)]
 pub struct Autocovariance {
     /// The halves of the chains, each minus its mean.
@@ -38,8 +38,8 @@ impl Autocovariance {
         self.transformed = false;
     }
 
-    /// Returns the autocovariance at a lag, averaged over all halves. For one half, the autocovariance is the sum of the products of deviations from
-    /// the mean of the half, divided by the length of the half (Geyer 1992, section 3). The first call with a lag of 32 or more takes time
+    /// Returns the autocovariance at a lag, averaged over all halves. For one half, it is the sum of products of deviations from the half's mean,
+    /// divided by the length of the half (Geyer 1992, section 3). The first call with a lag of 32 or more takes time
     /// `O(n log n)`; later calls take constant time.
     pub fn at(&mut self, lag: usize) -> f64 {
         if lag >= SUMMED {
@@ -125,8 +125,8 @@ impl Autocovariance {
         }
     }
 
-    /// Transforms back in place by decimation in time with the conjugate roots (Cooley and Tukey 1965). The input has bit-reversed order, and the
-    /// output has natural order. The output is `size` times the inverse transform.
+    /// Transforms back in place, by decimation in time with the conjugate roots of unity (Cooley and Tukey 1965). The input has bit-reversed order,
+    /// and the output has natural order. The output is `size` times the inverse transform.
     fn backward(&mut self) {
         let [reals, imaginaries] = &mut self.values;
         let size = reals.len();

@@ -17,7 +17,7 @@ pub fn bulk(chains: &[&[f64]]) -> f64 {
     size(&halves, &mut Autocovariance::default())
 }
 
-/// Returns the ESS of the tails: the smaller of the ESS of the 5 % quantile and the ESS of the 95 % quantile (Vehtari et al. 2021, section 4.3). If
+/// Returns the ESS of the tails: the smaller of two, for the 5 % quantile and for the 95 % quantile (Vehtari et al. 2021, section 4.3). If
 /// all draws are at or below a quantile, as for a quantity with few values, the ESS of this quantile is NaN. The ESS of the other quantile is then
 /// returned.
 pub fn tail(chains: &[&[f64]]) -> f64 {
@@ -29,7 +29,7 @@ pub fn mean(chains: &[&[f64]]) -> f64 {
     size(&Halves::new(chains), &mut Autocovariance::default())
 }
 
-/// Returns the ESS of the standard deviation: the ESS of the mean of the squared distances from the mean.
+/// Returns the ESS of the standard deviation: the ESS of the mean squared distance from the mean.
 pub fn sd(chains: &[&[f64]]) -> f64 {
     let mean = average(&pool(chains));
     of(chains, |value| (value - mean) * (value - mean))
@@ -40,7 +40,8 @@ pub fn median(chains: &[&[f64]]) -> f64 {
     quantile(chains, 0.5)
 }
 
-/// Returns the ESS of a quantile, computed from the indicator of draws that are at most the quantile (Vehtari et al. 2021, section 4.3).
+/// Returns the ESS of a quantile, computed from an indicator for each draw: 1 if the draw is at most the quantile, and 0 otherwise (Vehtari et al.
+/// 2021, section 4.3).
 pub fn quantile(chains: &[&[f64]], p: f64) -> f64 {
     let mut sorted = pool(chains);
     sorted.sort_unstable_by(f64::total_cmp);
@@ -79,8 +80,8 @@ pub(super) fn average(values: &[f64]) -> f64 {
 
 /// Returns the ESS of the mean of the values (Vehtari et al. 2021, section 3.2).
 ///
-/// The sum of the autocorrelations ends at the first pair of neighbouring lags with a sum that is not positive. If the sum of a pair exceeds an
-/// earlier sum, it is replaced by the earlier sum (Geyer 1992, section 3.3). For the last pair, only the even lag is counted. This makes the
+/// The autocorrelations are summed in pairs of neighbouring lags, up to the first pair whose sum is not positive. If the sum of a pair exceeds an
+/// earlier sum, it is replaced by the earlier sum (Geyer 1992, section 3.3). From the last pair, only the even lag is used. This makes the
 /// estimate less noisy for antithetic chains. For `S` values, the result is at most `S log10 S`.
 pub fn size(halves: &Halves, covariance: &mut Autocovariance) -> f64 {
     if !halves.vary(2) {

@@ -21,7 +21,7 @@ pub struct Energies {
 }
 
 impl Energies {
-    /// Creates an accumulator without energies. `mean` is the mean of the energies that will be added.
+    /// Creates an empty accumulator. `mean` is the mean of the energies that will be added.
     pub fn about(mean: f64) -> Energies {
         Energies {
             mean,

@@ -59,7 +59,8 @@ impl Halves {
         self.values.chunks_exact_mut(self.length.max(1))
     }
 
-    /// Returns whether diagnostics are defined: each half has at least `least` draws, all draws are finite, and not all draws are equal.
+    /// Returns whether diagnostics are defined. They are defined if each half has at least `least` draws, all draws are finite, and not all draws
+    /// are equal.
     pub fn vary(&self, least: usize) -> bool {
         let Some(first) = self.values.first() else {
             return false;

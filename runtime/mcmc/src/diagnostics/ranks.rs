@@ -2,7 +2,7 @@
 
 use super::halves::Halves;
 
-/// Computes the ranks of draws and the normal scores of ranks, and reuses its memory.
+/// Computes the ranks of draws and the normal scores of these ranks, and reuses its memory.
 #[derive(Clone, Debug, Default)]
 pub struct Ranks {
     order: Vec<(f64, u32)>,
@@ -52,8 +52,8 @@ pub fn quantile(sorted: &[f64], p: f64) -> f64 {
     low + (position - below) * (high - low)
 }
 
-/// Returns the median of sorted values. If the number of values is even, the median is the mean of the middle two. Returns NaN if the list of
-/// values is empty.
+/// Returns the median of sorted values. For an even number of values, the median is the mean of the two middle values. Returns NaN if the list
+/// of values is empty.
 pub fn median(sorted: &[f64]) -> f64 {
     let half = sorted.len() / 2;
     match sorted.len() {

@@ -45,13 +45,13 @@ fn of_scores(mut halves: Halves, ranks: &mut Ranks) -> f64 {
     of(&halves)
 }
 
-/// Returns the larger of the two numbers. If `bulk` is NaN, the result is NaN. `folded` alone may be NaN, because all draws have the same
-/// distance from the median. It is then ignored.
+/// Returns the larger of the two numbers. If `bulk` is NaN, the result is NaN. If only `folded` is NaN, it is ignored: this happens if all draws
+/// have the same distance from the median.
 pub(super) fn greatest(bulk: f64, folded: f64) -> f64 {
     if bulk.is_nan() { f64::NAN } else { bulk.max(folded) }
 }
 
-/// Returns `sqrt(((n - 1) / n W + B / n) / W)`, where `n` is the number of draws in a half, `B / n` is the variance of the means of the halves, and
+/// Returns `sqrt(((n - 1) / n W + B / n) / W)`, where `n` is the number of draws in a half, `B / n` is the variance between the halves' means, and
 /// `W` is the mean of their variances (Vehtari et al. 2021, section 3.1).
 pub fn of(halves: &Halves) -> f64 {
     if !halves.vary(2) {
@@ -59,7 +59,7 @@ pub fn of(halves: &Halves) -> f64 {
     }
     let length = halves.length() as f64;
     let count = halves.each().len() as f64;
-    // The test for a constant half compares the values exactly. After rounding, the variance of equal values may not be exactly zero.
+    // Constant halves are detected by comparing the values, because rounding may give equal values a variance that is not exactly zero.
     if halves
         .each()
         .all(|half| half.iter().all(|value| Some(value) == half.first()))

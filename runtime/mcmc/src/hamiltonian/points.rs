@@ -130,7 +130,8 @@ impl Points {
         point.energy = dot(&point.momentum, &point.momentum) / 2.0 - point.log_density;
     }
 
-    /// Takes the first part of a leapfrog step: it makes half of the momentum update, and moves to the next position that needs a gradient.
+    /// Takes the first part of a leapfrog step: makes half of the momentum update, and moves to the new position, whose gradient is needed
+    /// next.
     pub fn depart(&mut self, from: PointSlot, to: PointSlot, size: f64, whitening: &Whitening) {
         let Ok([from, to]) = self.points.get_disjoint_mut([from.0, to.0]) else {
             unreachable!("a step ends in a slot of its own");
@@ -139,7 +140,7 @@ impl Points {
         whitening.drift(&mut to.position, &from.position, size, &to.momentum);
     }
 
-    /// Takes the second part of a leapfrog step: it makes the other half of the momentum update, with the gradient that [`Points::know`] set.
+    /// Takes the second part of a leapfrog step: makes the other half of the momentum update, with the gradient that [`Points::know`] set.
     pub fn arrive(&mut self, to: PointSlot, size: f64) {
         let point = &mut self.points[to.0];
         add_scaled(&mut point.momentum, size / 2.0, &point.gradient);

@@ -35,7 +35,7 @@ impl Pareto {
             let prior = 1.0 - (grid as f64 / (at as f64 + 0.5)).sqrt();
             1.0 / largest + prior / (3.0 * quarter)
         };
-        // Two running sums over the grid: of the weights, and of theta times its weight. A weight is exp(log likelihood - largest so
+        // Two running sums over the grid: the sum of the weights, and the sum of theta times its weight. A weight is exp(log likelihood - largest so
         // far).
         let (mut total, mut weighted, mut highest) = (0.0, 0.0, f64::NEG_INFINITY);
         for at in 0..grid {
@@ -64,8 +64,8 @@ fn shape_at(theta: f64, values: &[f64]) -> f64 {
     values.iter().map(|value| (-theta * value).ln_1p()).sum::<f64>() / values.len() as f64
 }
 
-/// Returns the number of ratios in the tail of `draws` ratios. These ratios are equivalent to `draws * efficiency` independent ratios (Vehtari et al.
-/// 2024, as implemented in the R package loo).
+/// Returns how many of `draws` ratios belong to the tail. All ratios together are equivalent to `draws * efficiency` independent ratios (Vehtari et
+/// al. 2024, as implemented in the R package loo).
 pub fn tail_length(draws: usize, efficiency: f64) -> usize {
     let draws = draws as f64;
     f64::min(0.2 * draws, 3.0 * (draws / efficiency).sqrt()).ceil() as usize
@@ -79,8 +79,8 @@ pub struct Smoother {
 }
 
 impl Smoother {
-    /// Fits a generalised Pareto distribution to the tail. The tail consists of the `length` largest log ratios. Replaces these log ratios by the
-    /// logarithms of quantiles of this distribution, limited to at most 0 (Vehtari et al. 2024, algorithm 1). The largest log ratio must be 0.
+    /// Fits a generalised Pareto distribution to the tail, the `length` largest log ratios. Replaces these log ratios by the logarithms of quantiles
+    /// of this distribution, which are limited to at most 0 (Vehtari et al. 2024, algorithm 1). The largest log ratio must be 0.
     /// Returns the shape of the distribution. If the tail cannot be fitted, all ratios keep their values, and the result is infinity. If all ratios
     /// are equal, the result is minus infinity.
     pub fn smooth(&mut self, log_ratios: &mut [f64], length: usize) -> f64 {

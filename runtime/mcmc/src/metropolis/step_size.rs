@@ -1,9 +1,9 @@
-//! Step sizes of samplers that take a single step per iteration. These step sizes are adapted by stochastic approximation, so that the acceptance
-//! rate approaches its target.
+//! Adapts the step sizes of samplers that take a single step per iteration. The adaptation is a stochastic approximation that brings the
+//! acceptance rate to its target.
 //!
 //! The acceptance of a single step is too noisy for dual averaging. The gains of dual averaging are chosen for the mean acceptance over a
-//! trajectory. With single steps, these gains would make step sizes vary by large factors. The acceptance rate at the mean step size would
-//! then differ from the mean acceptance rate. The gains here are smaller. A gain shrinks only when the error changes its sign (Kesten 1958).
+//! trajectory. With single steps, these gains would make step sizes vary by large factors, so that the acceptance rate at the mean step size
+//! would differ from the mean acceptance rate. The gains here are smaller. A gain shrinks only when the error changes its sign (Kesten 1958).
 //! An initial step size that is wrong by orders of magnitude therefore costs only a few iterations.
 
 use serde::{Deserialize, Serialize};
@@ -85,7 +85,7 @@ mod tests {
         assert!((step.current().ln() - last).abs() < 1e-12);
     }
 
-    /// The initial step size is wrong by ten orders of magnitude, and the acceptance rate still converges to its target. The acceptance
+    /// Although the initial step size is wrong by ten orders of magnitude, the acceptance rate converges to its target. The acceptance
     /// probability falls with the step size. The adaptation learns only whether a step was accepted, not the probability.
     #[test]
     fn step_size_converges_to_the_target() {

@@ -5,7 +5,7 @@ use crate::hamiltonian::points::{PointSlot, Points};
 use crate::noise::Purpose;
 use crate::vector::{dot, log_sum, sum_scaled};
 
-/// The first and the last point of a tree. The first point is the one that was reached earlier.
+/// The first and the last point of a tree, in the order in which they were reached.
 #[derive(Clone, Copy, Debug)]
 pub struct Ends {
     pub first: PointSlot,
@@ -30,7 +30,7 @@ pub struct Trees {
     /// momentum of this point.
     momenta: Vec<Vec<f64>>,
     dimension: usize,
-    /// The number of random choices between trees in this iteration.
+    /// The number of times that this iteration has chosen randomly between two trees.
     choices: usize,
 }
 
@@ -45,7 +45,7 @@ impl Trees {
         }
     }
 
-    /// Releases all trees, and restarts the count of choices.
+    /// Releases all trees, and resets the number of choices to zero.
     pub fn clear(&mut self, points: &mut Points) {
         for tree in self.stack.drain(..) {
             for slot in [tree.ends.first, tree.ends.last, tree.chosen] {
@@ -68,8 +68,7 @@ impl Trees {
         self.stack.pop()
     }
 
-    /// Returns the sum of the momenta of the tree at the bottom of the stack. This tree must have more than one
-    /// point.
+    /// Returns the sum of momenta of the bottom tree in the stack, which must have more than one point.
     pub fn momentum(&self) -> &[f64] {
         &self.momenta[0]
     }
@@ -144,9 +143,9 @@ pub fn turns_single(points: &Points, first: PointSlot, last: PointSlot, sum: &mu
     !(dot(sum, first) > 0.0 && dot(sum, last) > 0.0)
 }
 
-/// Returns whether the union of two neighbouring trees turns back. Three sequences of points are checked. The first is both trees together, the
-/// second is the first tree with the nearest point of the second tree, and the third is the second tree with the nearest point of the first tree.
-/// The union turns back if the sum of the momenta of a sequence points against the momentum at either end of the sequence (Betancourt 2017,
+/// Returns whether the union of two neighbouring trees turns back. Three sequences of points are checked. The first consists of both trees, the
+/// second of the first tree and the nearest point of the second tree, and the third of the second tree and the nearest point of the first tree.
+/// The union turns back if, for one of these sequences, the sum of all momenta points against the momentum at either end (Betancourt 2017,
 /// appendix A.4.2). The last two sequences detect periodic orbits that the first sequence misses. Adds `second_sum` to `first_sum`.
 pub fn turns(points: &Points, first: Ends, first_sum: &mut [f64], second: Ends, second_sum: &[f64]) -> bool {
     let momenta = [first.first, first.last, second.first, second.last].map(|slot| points.momentum(slot));
@@ -179,8 +178,7 @@ pub fn turns(points: &Points, first: Ends, first_sum: &mut [f64], second: Ends, 
 /// The number of elements that are processed together in one vector.
 const LANES: usize = 4;
 
-/// Adds the terms of some elements to the six products of [`turns`]. For these elements, also adds the second sum of momenta to the
-/// first.
+/// For some elements, adds their terms to the six dot products of [`turns`], and adds the second sum of momenta to the first.
 fn add_products(
     products: &mut [[f64; LANES]; 6],
     [start, middle, next, end]: &[&[f64]; 4],

@@ -1,16 +1,14 @@
-//! The penalty that is added to a noisy loss difference. The penalty makes the stationary distribution of the chain independent of the
-//! noise.
+//! The penalty that is added to a noisy loss difference, so that the noise does not change the stationary distribution of the chain.
 
 use bnnc_abi::sampling::Correction;
 
-/// Returns the penalty for a loss difference. `variance` is an estimate of the variance of this difference with `batches - 1` degrees of
-/// freedom.
+/// Returns the penalty for a loss difference. `variance` is an estimate of its variance with `batches - 1` degrees of freedom.
 ///
 /// If the difference is normal and its variance `s^2` is known, the penalty is `s^2 / 2`. With this penalty, the mean acceptance `A`
 /// satisfies detailed balance, `A(D) = exp(-D) A(-D)` (Ceperley and Dewing 1999, equation 15). If the variance is estimated, the penalty
 /// `u` must satisfy `E exp(-u) = exp(-s^2 / 2)`. The exact solution is `u = -log 0F1(; (M - 1) / 2; -(M - 1) variance / 4)` for `M`
 /// batches. But `0F1` can be negative, and then its logarithm does not exist. The code therefore uses the series of Ceperley and Dewing
-/// to the third order. This series is always positive.
+/// up to the third order, which is always positive.
 pub fn penalty(correction: Correction, variance: f64, batches: usize) -> f64 {
     match correction {
         Correction::Naive => 0.0,

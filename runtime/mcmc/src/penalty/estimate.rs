@@ -1,4 +1,4 @@
-//! Estimates of the change of the loss over all rows, computed from the changes of the losses of batches.
+//! Estimates how the loss over all rows changes, from the changes of the losses of batches.
 
 use crate::noise::{ChainNoise, Purpose};
 use crate::penalty::correction;
@@ -17,8 +17,9 @@ pub struct NoisyDifference {
 }
 
 /// Estimator (a) of Kawasaki, Holzmann and Adu-Gyamfi (2022, equations 12 and 23). Returns the first difference, and the variance of one
-/// difference. The variance is estimated from the other differences around their own mean. The paper prints the variance around the first
-/// difference. This variance would be too large by more than half. If there are fewer than two other differences, the variance is 0.
+/// difference, which is estimated from the deviations of the other differences from their own mean. The formula in the paper uses deviations from
+/// the first difference, which would make the variance too large by more than half. If there are fewer than two other differences, the variance
+/// is 0.
 pub fn single(differences: &[f64]) -> (f64, f64) {
     match differences {
         [] => (0.0, 0.0),
@@ -33,7 +34,7 @@ pub fn mean(differences: &[f64]) -> (f64, f64) {
     (mean, variance / differences.len().max(1) as f64)
 }
 
-/// Returns the mean of the values, and their variance with `len - 1` degrees of freedom.
+/// Returns the mean and the variance of the values. The variance has `len - 1` degrees of freedom.
 fn spread(values: &[f64]) -> (f64, f64) {
     let count = values.len();
     let mean = values.iter().sum::<f64>() / count.max(1) as f64;
@@ -52,11 +53,11 @@ fn spread(values: &[f64]) -> (f64, f64) {
 ///
 /// Note \[Shards\]. Every shard (file) of the data contributes a fixed number of rows to each batch. Suppose that a shard has `N_s` rows and
 /// contributes `n_s` rows to a batch. Each of these rows then has the weight `b N_s / n_s`, where `b` is the power of the likelihood in the
-/// target. The mean of the estimates over all batches is therefore the loss difference of the target. This holds for every distribution of the
-/// rows over files. The estimates of different shards are independent, so their differences, variances and penalties are added. Shards
+/// target. On average over all possible batches, the estimate therefore equals the loss difference of the target, however the rows are
+/// distributed over files. The estimates of different shards are independent, so their differences, variances and penalties are added. Shards
 /// exchange no other information.
 ///
-/// Batches are chosen independently of each other. The variance among batches is therefore unbiased, and does not need a
+/// Batches are chosen independently of each other. The variance between batches is therefore an unbiased estimate, and does not need a
 /// finite-population correction.
 #[derive(Clone, Debug)]
 pub struct Losses {
@@ -64,7 +65,7 @@ pub struct Losses {
     estimator: Estimator,
     correction: Correction,
     batches: usize,
-    /// The number of batches whose losses are computed: `batches`, plus one if the first batch is used separately.
+    /// The number of batches whose losses are computed: the option `batches`, plus one if the first batch has a separate role.
     computed: usize,
     /// The weight of the rows in each group of a batch.
     weights: Vec<f64>,
@@ -117,8 +118,8 @@ impl Losses {
         &self.chosen
     }
 
-    /// Returns the estimate for one step. `prior` is the change of the log prior. `sums` holds the change of the log likelihood for each group of
-    /// the chosen batches, summed over the rows of the group.
+    /// Returns the estimate for one step. `prior` is the change of the log prior. For each group of the chosen batches, `sums` holds the change
+    /// of the log likelihood, summed over the rows of the group.
     pub fn estimate(&mut self, prior: f64, sums: &[f64]) -> NoisyDifference {
         let mut all = NoisyDifference {
             difference: -prior,

@@ -1,4 +1,4 @@
-//! The description of the distribution that the penalty method samples.
+//! Describes the distribution that the penalty method samples.
 
 use crate::penalty::estimate::power;
 use bnnc_abi::sampling::{Correction, Penalty};

@@ -24,22 +24,22 @@ impl<Function: FnMut(&[f64], &mut [f64]) -> f64> Target for Density<Function> {
     }
 }
 
-/// The model of an unknown mean. The prior is normal around 0, and the observations are normal around the mean.
+/// The model of an unknown mean. Its prior is normal around 0, and the observations are normal around it.
 pub struct Mean {
     pub data: Vec<f64>,
-    /// The precision of the prior of the mean.
+    /// The prior precision of the unknown mean.
     pub prior: f64,
     /// The precision of each observation.
     pub precision: f64,
 }
 
 impl Mean {
-    /// Returns the precision of the posterior of the mean.
+    /// Returns the posterior precision of the unknown mean.
     pub fn posterior(&self) -> f64 {
         self.prior + self.precision * self.data.len() as f64
     }
 
-    /// Returns the mean of the posterior of the mean.
+    /// Returns the posterior mean of the unknown mean.
     pub fn centre(&self) -> f64 {
         self.precision * self.data.iter().sum::<f64>() / self.posterior()
     }
@@ -142,7 +142,7 @@ pub fn standard_error(values: &[f64]) -> f64 {
     (spread / (batches.len() - 1) as f64 / batches.len() as f64).sqrt()
 }
 
-/// Returns the mean of a correlated sequence minus `from`, in standard errors.
+/// Returns how far the mean of a correlated sequence is above `from`, in standard errors.
 pub fn deviation(values: &[f64], from: f64) -> f64 {
     (mean(values) - from).abs() / standard_error(values)
 }

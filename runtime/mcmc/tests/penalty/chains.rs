@@ -8,7 +8,7 @@ use bnnc_mcmc::registry::sampler;
 use bnnc_mcmc::seam::{Answers, Corrupt, Sampler, Target, next};
 use bnnc_mcmc::setup::Setup;
 
-/// A summary of all draws of a run. A draw without a computed density counts as rejected, and its variance is ignored.
+/// A summary of all draws of a run. A draw whose density could not be computed is treated as rejected, and its variance is ignored.
 #[derive(Default)]
 struct PenaltySummary {
     draws: u64,
@@ -128,8 +128,8 @@ fn effective(values: &[f64]) -> f64 {
     variance / (length as f64 * moment(&of_means)) * values.len() as f64
 }
 
-/// Returns two numbers. The first number is the root mean squared deviation of the draws from `mean`, divided by the root of `variance`. The second
-/// number is the effective sample size of the squared deviations.
+/// Returns two numbers. The first number is the root mean squared deviation of the draws from `mean`, divided by the square root of `variance`. The
+/// second number is the effective sample size of the squared deviations.
 fn ratio(values: &[f64], mean: f64, variance: f64) -> (f64, f64) {
     let squares: Vec<f64> = values.iter().map(|value| (value - mean).powi(2)).collect();
     ((moment(&squares) / variance).sqrt(), effective(&squares))
@@ -227,8 +227,8 @@ fn all_rows_sample_the_posterior() {
     }
 }
 
-/// Langevin proposals use gradients of batches. The first chain uses one loss and one estimator, and the second chain uses the others. Without the
-/// acceptance step, the standard deviation of the first chain would be more than 1.2 times the correct value.
+/// Langevin proposals use gradients of batches. The first chain uses one of the two losses and one of the two estimators, and the second chain uses
+/// the others. Without the acceptance step, the standard deviation of the first chain would be more than 1.2 times the correct value.
 #[test]
 fn langevin_proposals_from_batches_sample_the_target() {
     let mut line = many();

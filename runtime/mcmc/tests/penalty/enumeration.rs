@@ -1,4 +1,4 @@
-//! Tests that enumerate all possible batches. The tests compute the exact mean of the estimates.
+//! Tests that enumerate all possible batches, in order to compute the exact mean of the estimates.
 
 use crate::linear::{Law, Line, eight};
 use bnnc_abi::sampling::{Correction, Estimator, Loss, Penalty, Proposal};
@@ -62,8 +62,8 @@ fn estimate(
     losses.estimate(line.prior(to) - line.prior(from), &sums)
 }
 
-/// Computes the mean of the estimated differences over all batches. Returns the normal distribution whose log density has these differences.
-/// Five points determine the distribution.
+/// Computes the mean of the estimated differences over all batches. Returns the normal distribution whose log density has these differences;
+/// five points determine it.
 fn enumerated(losses: &mut Losses, line: &Line, all: &[Vec<Vec<u32>>]) -> Law {
     let mut change = |to: [f64; 2]| {
         let sum: f64 = all
@@ -259,7 +259,7 @@ fn estimated_variances_are_unbiased() {
             let (mut sum, mut squares, mut variances, mut times) = (0.0, 0.0, 0.0, 0.0);
             for (at, one) in all.iter().enumerate() {
                 for other in &all {
-                    // The single estimate is computed from a separate batch. This batch does not affect the mean of the estimated variance.
+                    // The single estimate is computed from a separate batch, which does not affect the mean of the estimated variance.
                     let used = match estimator {
                         Estimator::Mean => vec![one, other],
                         Estimator::Single => vec![&all[(7 * at + 3) % all.len()], one, other],
@@ -287,8 +287,7 @@ fn estimated_variances_are_unbiased() {
     }
 }
 
-/// If all differences are equal, their variance is 0. A variance of 0 is valid. A single difference also has the
-/// variance 0.
+/// If all differences are equal, or if there is only one, their variance is 0, which is a valid variance.
 #[test]
 fn variances_of_equal_or_single_differences_are_zero() {
     assert_eq!(mean(&[0.7, 0.7]), (0.7, 0.0));

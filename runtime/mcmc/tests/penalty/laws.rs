@@ -26,7 +26,7 @@ fn normal_density(z: f64) -> f64 {
     (-0.5 * z * z).exp() / (2.0 * PI).sqrt()
 }
 
-/// Returns the mean acceptance probability if the estimate is normal around `difference` with the known variance `variance`.
+/// Returns the mean acceptance probability for an estimate that is normal around `difference` with the known variance `variance`.
 fn mean_acceptance(difference: f64, variance: f64) -> f64 {
     let (deviation, penalty) = (variance.sqrt(), penalty(Correction::Plain, variance, 5));
     let of = |z: f64| normal_density(z) * log_acceptance(0.0, difference + deviation * z, penalty).exp();
@@ -79,7 +79,7 @@ fn accepted(difference: f64, variance: f64, penalty: f64) -> f64 {
     normal(-middle / deviation) + (variance / 2.0 - middle).exp() * normal((middle - variance) / deviation)
 }
 
-/// Returns differences of `batches` batches. The mean of the differences is zero, and their sum of squares is `squares`.
+/// Returns the differences of `batches` batches. Their mean is zero, and their sum of squares is `squares`.
 fn spread(batches: usize, squares: f64) -> Vec<f64> {
     let mut differences = vec![0.0; batches];
     differences[0] = (squares / 2.0).sqrt();
@@ -143,8 +143,8 @@ fn stationary_variance(correction: Correction, batches: usize) -> f64 {
     (0..CELLS).map(|cell| law[cell] * place(cell).powi(2)).sum()
 }
 
-/// Returns the stationary distribution of a chain with these rates between states. The function uses the elimination method of Grassmann, Taksar and
-/// Heyman. This method does not need subtractions.
+/// Returns the stationary distribution of a chain with these rates between states. The elimination method of Grassmann, Taksar and Heyman does this
+/// without subtractions.
 fn stationary(mut flow: Vec<[f64; CELLS]>) -> Vec<f64> {
     for last in (1..CELLS).rev() {
         let out: f64 = flow[last][..last].iter().sum();

@@ -1,5 +1,5 @@
-//! The no-U-turn sampler as the papers describe it. This sampler is recursive, uses the coordinates of the target, and stores a momentum for each
-//! point. This implementation makes the same random choices as the sampler under test, and can have a deliberate defect.
+//! The no-U-turn sampler as the papers describe it. This implementation is recursive, uses the coordinates of the target, and stores a momentum
+//! for each point. It makes the same random choices as the sampler under test, and can have a deliberate defect.
 
 use bnnc_mcmc::noise::{ChainNoise, Purpose};
 use bnnc_mcmc::seam::Target;
@@ -8,7 +8,7 @@ use bnnc_mcmc::seam::Target;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mistake {
     None,
-    /// The checks across subtrees are omitted. This sampler differs from the sampler under test, but is exact too.
+    /// The checks across subtrees are omitted. With this defect, the sampler differs from the sampler under test, but is still exact.
     NoChecksAcross,
     /// A state is chosen from a trajectory with equal weights.
     EqualWeights,
@@ -120,7 +120,7 @@ impl<'a> Recursive<'a> {
         to
     }
 
-    /// Returns whether a part of a trajectory continues. It continues if it has not turned back at either end. `sum` is the sum of its momenta.
+    /// Returns whether a part of a trajectory may grow further, because it has not turned back at either end. `sum` is the sum of its momenta.
     fn goes_on(&self, sum: &[f64], first: &Point, last: &Point) -> bool {
         [first, last].iter().all(|end| {
             let product: f64 = (0..sum.len())
@@ -130,7 +130,7 @@ impl<'a> Recursive<'a> {
         })
     }
 
-    /// Returns whether the union of two neighbouring trees continues. It continues if it has not turned back.
+    /// Returns whether the union of two neighbouring trees may grow further, because it has not turned back.
     fn union_goes_on(&self, first: &Tree, second: &Tree) -> bool {
         let across = self.goes_on(
             &plus(&first.sum, &second.first.momentum),

@@ -123,7 +123,7 @@ pub fn furthest(draws: &[Drawn], means: &[Mean<'_>]) -> (f64, String) {
     furthest
 }
 
-/// Panics if the difference between a mean over draws and its exact value is five standard errors or more.
+/// Panics if a mean over draws differs from its exact value by five standard errors or more.
 pub fn check(draws: &[Drawn], means: &[Mean<'_>]) {
     let (distance, name) = furthest(draws, means);
     assert!(distance < 5.0, "{name}: {distance} standard errors");
@@ -146,7 +146,7 @@ pub fn normal_means<'a>(mean: &'a [f64], covariance: &'a [Vec<f64>]) -> Vec<Mean
     means
 }
 
-/// A distribution that allows exact draws.
+/// A distribution from which exact draws can be made.
 pub struct Exact<'a> {
     /// Makes an exact draw from random numbers.
     pub draw: &'a dyn Fn(ChainNoise) -> Vec<f64>,
@@ -155,9 +155,9 @@ pub struct Exact<'a> {
 }
 
 impl Exact<'_> {
-    /// Makes many exact draws, moves each by a few transitions, and counts the results in 20 cells of equal probability. `moved` gets a draw and the
-    /// index of a chain, and returns the position after the transitions. The result is the chi-square statistic of the counts. The chains are
-    /// independent. If the transitions leave the distribution invariant, the statistic therefore has 19 degrees of freedom.
+    /// Makes many exact draws, moves each by a few transitions, and counts the results in 20 cells of equal probability. `moved` takes a draw and
+    /// the index of a chain, and returns the position after the transitions. The result is the chi-square statistic of the counts. Since the chains
+    /// are independent, it has 19 degrees of freedom if the transitions leave the distribution invariant.
     pub fn departure(&self, chains: usize, mut moved: impl FnMut(&[f64], usize) -> Vec<f64>) -> f64 {
         const CELLS: usize = 20;
         let mut counts = [0.0; CELLS];

@@ -180,8 +180,8 @@ fn too_many_weights_are_rejected() {
     );
 }
 
-/// Several kinks are equal except for differences of the size of `f32` rounding errors. If the tolerance is above these differences, the kinks
-/// count as one, and no mass is lost.
+/// Several kinks differ only by `f32` rounding errors. If the tolerance is larger than these differences, the kinks are treated as one, and no
+/// mass is lost.
 #[test]
 fn kinks_within_the_tolerance_are_one() {
     let mut count = 0u32;

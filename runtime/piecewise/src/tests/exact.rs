@@ -1,5 +1,5 @@
-//! Tests that splines with dyadic widths agree with sums over the corners of the box in rational arithmetic. Degenerate distributions are
-//! tested too.
+//! Tests that splines with dyadic widths agree with sums over the corners of the box, computed in rational arithmetic. Degenerate
+//! distributions are also tested.
 
 use super::{affine, check_law, close, term, triangle};
 use crate::{Law, Network, ObservationNoise, UniformTerm};
@@ -83,7 +83,7 @@ fn terms_without_width_or_slope_are_constants() {
     assert!(law.log_density(1e6).is_finite());
 }
 
-/// Checks the mass, the moments and the monotone distribution function for every representation of a sum.
+/// For every representation of a sum, checks the mass, the moments, and that the distribution function is monotone.
 #[test]
 fn sums_are_distributions() {
     for (count, narrow) in [

@@ -1,4 +1,4 @@
-//! Tests with sums of many units. The number of their exact pieces is too large to compute them.
+//! Tests with sums of many units, which have too many exact pieces to compute.
 
 use super::{close, term, triangle};
 use crate::twofold::Twofold;
@@ -55,7 +55,7 @@ fn draw(network: &Network, random: &mut Random) -> f64 {
     network.offset + form(&network.terms) + units
 }
 
-/// Returns the mean and the variance of a single unit. Mean and variance are exact, because the distribution of a single unit is exact.
+/// Returns the mean and the variance of a single unit. Both are exact, because the distribution of a single unit is exact.
 fn alone(unit: &Unit) -> (f64, f64) {
     let one = Network {
         units: vec![unit.clone()],

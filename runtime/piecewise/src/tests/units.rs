@@ -58,8 +58,8 @@ fn sums_of_several_units_are_distributions() {
     }
 }
 
-/// Quadrature gives the density of the sum of two units: the density of the second unit is integrated over the atom and the density of the first
-/// unit.
+/// The density of the sum of two units agrees with quadrature: the density of the second unit is integrated over the distribution of the first unit,
+/// including its atom.
 #[test]
 fn two_units_match_quadrature() {
     let network = many(2);
@@ -89,8 +89,8 @@ fn two_units_match_quadrature() {
     }
 }
 
-/// If a unit gets two more weights, its spline is interpolated. The distribution stays the same if the two additional weights are constants. The
-/// distribution hardly changes if the two weights are very narrow uniforms.
+/// With two more weights, the spline of a unit is interpolated. The distribution stays the same if these weights are constants, and hardly changes if
+/// they are very narrow uniforms.
 #[test]
 fn units_of_many_weights() {
     let terms: Vec<UniformTerm> = (0..9)
@@ -143,7 +143,7 @@ fn a_unit_below_other_layers() {
     check_law(&law, 9.0, 1e-11);
 }
 
-/// The unit has many weights. The unit is so far from 0 that its spread is smaller than the rounding error of its position.
+/// The unit has many weights, and is so far from 0 that its spread is smaller than the rounding error of its position.
 #[test]
 fn a_narrow_unit_far_out() {
     let unit = Unit {

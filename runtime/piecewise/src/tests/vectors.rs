@@ -86,8 +86,7 @@ fn probabilities() {
     }
 }
 
-/// The distribution is symmetric. The order of the two bounds of a weight does not affect the distribution. The sign of the slope does not
-/// affect it either.
+/// The distribution is symmetric. It does not depend on the order of a weight's two bounds, or on the sign of the slope.
 #[test]
 fn distributions_are_symmetric() {
     for case in cases() {

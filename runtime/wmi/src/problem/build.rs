@@ -1,5 +1,5 @@
-//! Converts parsed trees to terms and formulas. The notations differ only in the names of operators, so all of them use the same
-//! table of operators.
+//! Converts parsed trees to terms and formulas. At this point, the notations differ only in the names of operators, so all of
+//! them share one table of operators.
 
 mod formulas;
 mod operators;
@@ -14,8 +14,8 @@ use bnnc_base::nearest::nearest;
 use operators::{Call, OPERATORS, Operator};
 use std::collections::BTreeMap;
 
-/// Terms and formulas are rejected if they are nested deeper than this. A definition counts as if it were written out wherever it
-/// is used.
+/// Terms and formulas are rejected if they are nested deeper than this. The depth is counted as if each definition were written
+/// out wherever it is used.
 const DEEPEST: u32 = 400;
 
 /// The meaning of a name or a tree.
@@ -30,7 +30,7 @@ pub(super) enum Meaning {
 /// Builds terms and formulas from trees, and adds them to a store.
 #[derive(Default)]
 pub(super) struct Builder {
-    /// The store that the terms and formulas are added to.
+    /// The store to which terms and formulas are added.
     pub store: TermStore,
     /// The defined names. The names are in alphabetical order, so that the suggestion for a misspelt name is always the same.
     names: BTreeMap<String, Meaning>,
@@ -79,8 +79,7 @@ impl Builder {
         }
     }
 
-    /// Builds the inner formula of `(! formula :named name ..)`. The annotations are ignored, because they are only meant for
-    /// solvers.
+    /// Builds the inner formula of `(! formula :named name ..)`. The annotations are only meant for solvers, and are ignored.
     fn annotated(&mut self, tree: &Tree, arguments: &[Tree]) -> Result<Meaning, Flaw> {
         let is_key = |tree: &Tree| tree.word().is_some_and(|word| word.starts_with(':'));
         match arguments.split_first() {

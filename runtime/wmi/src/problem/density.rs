@@ -17,8 +17,7 @@ struct Variable<'a> {
     bounds: Option<&'a Tree>,
 }
 
-/// Reads a density. Returns the problem without queries, and then one problem for each query. Queries that are simply `true` are left
-/// out.
+/// Reads a density. Returns the problem without queries, and then one problem for each query. Skips queries that are just `true`.
 pub(super) fn read(tree: &Tree) -> Result<Vec<Problem>, Flaw> {
     let mut builder = Builder::default();
     let mut parts: Vec<FormulaId> = Vec::new();
@@ -114,7 +113,7 @@ fn bounds(tree: &Tree) -> Result<(Option<Rational>, Option<Rational>), Flaw> {
     }
 }
 
-/// Reads the S-expression in a JSON string. Positions of errors are counted from the opening quote of the string.
+/// Reads the S-expression in a JSON string. Error positions are computed from the position of the string's opening quote.
 fn expression(tree: &Tree) -> Result<Tree, Flaw> {
     let text = tree
         .word()

@@ -41,7 +41,7 @@ codes! {
          `\"reals\": [[\"x\", \"0\", \"10\"]]`, or a weight such as `[\"ite\", [\"<=\", \"x\", \
          \"1\"], \"1\", \"0\"]`.";
 
-    /// The code for a partial result.
+    /// The code of the report about a partial result.
     pub GAVE_UP = "E0706", "a problem that needs more work than allowed":
         "bnnc stopped for one of these reasons. It reached `--max-regions` regions, `--max-seconds`, or a limit on the \
          number of cases. It needs more memory than `--max-memory` allows (by default, the free memory). Cases are \
@@ -54,7 +54,7 @@ codes! {
          limits are fixed: fewer variables in one constraint, lower powers, or a formula split into several parts need \
          less work.";
 
-    /// The code for a result that double precision cannot represent.
+    /// The code of the report about a result that double precision cannot represent.
     pub OVERFLOW = "E0707", "an integral above the largest number":
         "The integral is larger than double precision can hold, about 1.8e308. A fraction does not have such a limit, and the logarithm \
          of the magnitude is in the note and under `log_value` of `--json`. If an integral is too small for double precision, this is not an \
@@ -115,8 +115,8 @@ impl Flaw {
     }
 }
 
-/// Creates the diagnostic for an integral that is infinite or does not exist. The region is unbounded in the direction
-/// `direction`: the name of each variable, and its step.
+/// Creates the diagnostic for an integral that is infinite or does not exist. `direction` is a direction in which the region is
+/// unbounded: the name of each variable, and its step.
 pub fn unbounded(file: &str, problem: &Problem, direction: &[(String, String)]) -> Diagnostic {
     let steps: Vec<String> = direction
         .iter()

@@ -3,8 +3,8 @@
 use crate::rational::{Rational, primitive_integers};
 use dashu_base::Signed;
 
-/// The linear form `constant + sum of coefficient * variable`. The coefficients are in the order of the variables, and all of them
-/// differ from zero.
+/// The linear form `constant + sum of coefficient * variable`. The coefficients are in the order of the variables, and none of them is
+/// zero.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct LinearForm {
     /// The constant of the form.
@@ -108,14 +108,14 @@ impl LinearForm {
     }
 }
 
-/// A linear form without a constant. It represents all of its multiples. The coefficients are integers without a common factor, and
+/// A linear form without a constant, which stands for all of its multiples. The coefficients are integers without a common factor, and
 /// the first coefficient is positive.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct LinearDirection(Vec<(usize, Rational)>);
 
 impl LinearDirection {
-    /// Splits the variable part of `form` into its direction and a factor. The product of both is the variable part. Returns `None` if
-    /// the form is a number.
+    /// Splits `form` without its constant into a direction and a factor. Their product is `form` without its constant. Returns `None`
+    /// if the form is a number.
     pub fn of(form: &LinearForm) -> Option<(LinearDirection, Rational)> {
         let (_, first) = form.coefficients.first()?;
         let integers = primitive_integers(form.coefficients.iter().map(|entry| &entry.1));

@@ -8,8 +8,7 @@ use super::{Problem, between, number};
 use crate::rational::Rational;
 use bnnc_base::nearest::nearest;
 
-/// The keys that an instance may have. Some keys are only descriptive, and their values are not
-/// read.
+/// The keys that an instance may have. The values of purely descriptive keys are not read.
 const KEYS: [&str; 12] = [
     "id", "category", "note", "reals", "bools", "defs", "given", "formula", "weight", "policy", "smt2",
     "expected",
@@ -117,8 +116,8 @@ fn declared(tree: &Tree) -> Result<Vec<Declared<'_>>, Flaw> {
     Ok(declared)
 }
 
-/// Reads the values of the reals that are not integrated. Each value comes with its tree, because
-/// error messages need the tree.
+/// Reads the values of the reals that are not integrated. Each value is returned with its tree,
+/// which error messages need.
 fn given(tree: &Tree) -> Result<Vec<(&str, Rational, &Tree)>, Flaw> {
     let Some(given) = tree.key("given") else {
         return Ok(Vec::new());

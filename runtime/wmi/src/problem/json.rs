@@ -78,7 +78,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Returns whether another element follows in a list or object. `close` is the character that
+    /// Returns whether a list or object has another element. `close` is the character that
     /// ends the list or object.
     fn another(&mut self, first: bool, close: char) -> Result<bool, Flaw> {
         self.skip_blanks();

@@ -13,7 +13,7 @@ pub(super) fn looks_like_number(word: &str) -> bool {
     digits.starts_with(|c: char| c.is_ascii_digit() || c == '.')
 }
 
-/// Reads a number. The number is a decimal number with or without an exponent, or a quotient of two
+/// Reads a number. It may be a decimal number with or without an exponent, or a quotient of two
 /// decimal numbers.
 pub(super) fn read(word: &str, at: Position) -> Result<Rational, Flaw> {
     if word.len() > DIGITS {

@@ -1,5 +1,5 @@
-//! A store of terms and formulas. Each term and each formula is stored once. If a term or a formula is built a second time, the store returns the
-//! same node. Shared parts of networks then stay shared.
+//! A store of terms and formulas. Each term and each formula is stored once: if it is built a second time, the store returns the existing node.
+//! Parts that a network shares therefore stay shared.
 
 use super::form::{LinearDirection, LinearForm};
 use crate::rational::Rational;
@@ -19,7 +19,7 @@ pub struct FormulaId(u32);
 pub enum RealTerm {
     /// A linear form. Every term of degree one without a condition is stored as a linear form.
     Linear(LinearForm),
-    /// The sum of a linear form and of multiples of other terms. The other terms are ordered by their index.
+    /// The sum of a linear form and multiples of other terms. The other terms are ordered by their index.
     Sum(LinearForm, Vec<(Rational, TermId)>),
     /// The product of powers of terms. The terms are ordered by their index, and none of them is a number.
     Product(Vec<(TermId, u32)>),
@@ -50,29 +50,28 @@ pub enum Formula {
     Choice(FormulaId, FormulaId, FormulaId),
 }
 
-/// Properties of a node. The store keeps them together with the node.
+/// Properties of a node, which are stored together with it.
 #[derive(Clone, Copy, Debug, Default)]
 struct Facts {
     /// The length of the longest path from the node to a leaf.
     depth: u32,
     /// An upper bound on the degree of the term.
     degree: u64,
-    /// The largest number of factors (numbers and variables) that are multiplied anywhere in the node.
+    /// The largest number of factors (numbers and variables) in any product inside the node.
     factors: u64,
     /// True if the node contains a condition, so that it is not a polynomial yet.
     has_choice: bool,
 }
 
 impl Facts {
-    /// Updates the properties of a node with the properties of a child. Only the depth and the flag for conditions are
-    /// updated.
+    /// Updates the depth and the conditions flag of a node from a child.
     fn above(&mut self, part: Facts) {
         self.depth = self.depth.max(part.depth + 1);
         self.has_choice |= part.has_choice;
     }
 
-    /// Updates the properties of a node with the properties of a child. The child is not multiplied by its siblings. It is either added
-    /// to them, or chosen instead of them.
+    /// Updates all properties of a node from a child that is not multiplied by its siblings: it is either added to them, or an alternative to
+    /// them.
     fn alternative(&mut self, part: Facts) {
         self.above(part);
         self.degree = self.degree.max(part.degree);
@@ -115,8 +114,8 @@ impl TermStore {
         self.terms[id.0 as usize].1.degree
     }
 
-    /// Returns the largest number of factors (numbers and variables) that a term multiplies. For a power, the result is the number of factors of
-    /// the base times the exponent.
+    /// Returns the largest number of factors (numbers and variables) in any product inside a term. A power counts as the factors of its base,
+    /// times the exponent.
     pub fn factors(&self, id: TermId) -> u64 {
         self.terms[id.0 as usize].1.factors
     }
@@ -267,8 +266,8 @@ impl TermStore {
         self.sum(LinearForm::default(), &[(factor.clone(), id)])
     }
 
-    /// Builds the product of powers of terms. Numbers are collected into one leading factor. If a part is a multiple of one term, its
-    /// coefficient is collected too.
+    /// Builds the product of powers of terms. Numbers are collected into one leading factor. The coefficient of a part that is a multiple of
+    /// one term is also moved into this factor.
     pub fn product(&mut self, parts: &[(TermId, u32)]) -> TermId {
         let mut factor = Rational::ONE;
         let mut rest: Vec<(TermId, u32)> = Vec::new();
@@ -418,8 +417,7 @@ impl TermStore {
         }
         let mut seen = std::collections::HashSet::with_capacity(flat.len());
         flat.retain(|id| seen.insert(*id));
-        // A comparison and its negation share a boundary. It has volume zero but is not empty. The conjunction of the two is therefore
-        // not replaced by false.
+        // A comparison and its negation share a boundary that has volume zero but is not empty, so their conjunction is not replaced by false.
         let is_sharp = |id: &FormulaId| !neutral || matches!(self.formula(*id), Formula::Boolean(_));
         let opposed = |id: &FormulaId| match self.formula(*id) {
             Formula::Not(inner) => is_sharp(inner) && seen.contains(inner),

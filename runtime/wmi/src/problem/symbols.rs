@@ -1,18 +1,18 @@
-//! Reads S-expressions of SMT-LIB 2 and of the densities of pywmi.
+//! Reads the S-expressions in SMT-LIB 2 scripts and in pywmi's densities.
 
 use super::diagnostics::{BAD_TEXT, Flaw};
 use super::tree::{Characters, Node, Position, Tree};
 
-/// Lists that are nested deeper than this are rejected. This limit is higher than the limit for formulas. A chain of `let`
+/// Lists that are nested deeper than this are rejected. This limit is higher than the limit for formulas, because a chain of `let`
 /// expressions is nested deeply even if its formulas are not.
 const DEEPEST: usize = 2000;
 
-/// The rules for what counts as one word.
+/// The rules that divide a text into words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Words {
     /// The rules of SMT-LIB: `|a b|` and `"a b"` are quoted words, and `;` begins a comment.
     Quoted,
-    /// The rules of pywmi: a word is any sequence of characters except blanks and brackets. The character `|` is therefore a word.
+    /// The rules of pywmi: a word is any sequence of characters except blanks and brackets, so `|` is also a word.
     Plain,
 }
 

@@ -1,4 +1,4 @@
-//! Nested lists with positions. Both the JSON reader and the reader of S-expressions return them.
+//! Nested lists with positions, which both the JSON reader and the reader of S-expressions return.
 
 /// A position in a text. Lines and columns are counted from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,7 +15,7 @@ impl From<Position> for (usize, usize) {
     }
 }
 
-/// A value or a list in a text, with its position. The parser does not interpret words.
+/// A value or a list in a text, with its position. Words are not interpreted yet.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Tree {
     /// The start position of this part of the text.
@@ -98,7 +98,7 @@ pub(super) struct Characters<'a> {
 }
 
 impl<'a> Characters<'a> {
-    /// Starts at the first character of a text. This character has the position `at`.
+    /// Starts at the first character of `text`, whose position is `at`.
     pub(super) fn new(text: &'a str, at: Position) -> Characters<'a> {
         Characters {
             rest: text.chars().peekable(),

@@ -6,14 +6,14 @@ use dashu_base::Approximation;
 /// The largest relative error of one rounded operation: half of the distance from 1 to the next floating-point number.
 const UNIT: f64 = f64::EPSILON / 2.0;
 
-/// The computation of an error bound rounds at most six times. This factor increases the bound so that it covers these rounding errors.
+/// The computation of an error bound rounds at most six times. Multiplying by this factor makes the bound cover these rounding errors.
 const MARGIN: f64 = 1.0 + 4.0 * f64::EPSILON;
 
 /// The largest error that underflow can cause in a product.
 const TINY: f64 = f64::MIN_POSITIVE;
 
 /// All numbers within `error` of `value`: midpoint-radius arithmetic (Rump, Fast and parallel interval arithmetic, BIT 39, 1999). The
-/// radius is enlarged by a margin that covers its own rounding errors. Directed rounding is therefore not needed. A value that overflows
+/// radius is enlarged by a margin for its own rounding errors, so directed rounding is not needed. A value that overflows
 /// has an infinite radius.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Ball {
@@ -49,7 +49,7 @@ impl Ball {
         Ball { value, error }
     }
 
-    /// Returns whether the radius is at most this fraction of the magnitude of the midpoint.
+    /// Returns whether the radius is at most this fraction of the midpoint's magnitude.
     pub fn is_within(self, tolerance: f64) -> bool {
         self.error.is_finite() && self.error <= tolerance * self.value.abs()
     }
@@ -95,7 +95,7 @@ impl Ball {
     }
 }
 
-/// Multiplies two numbers. Zero times infinity is zero here. An infinite factor stands for an unknown finite number.
+/// Multiplies two numbers. Here, zero times infinity is zero, because an infinite factor stands for an unknown finite number.
 pub(crate) fn product(one: f64, other: f64) -> f64 {
     match one == 0.0 || other == 0.0 {
         true => 0.0,

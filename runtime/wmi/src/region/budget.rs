@@ -4,7 +4,7 @@ use crate::integral::{IntegrationLimits, Limit};
 use fixedbitset::FixedBitSet;
 use std::time::Instant;
 
-/// Returns the number of bytes that a set takes in memory.
+/// Returns the number of bytes that a set occupies in memory.
 pub(crate) fn bytes_of(set: &FixedBitSet) -> usize {
     size_of_val(set.as_slice())
 }
@@ -15,14 +15,14 @@ pub(crate) type Spent = Limit;
 /// The number of steps between two checks of the clock. In floating point, one step takes a few nanoseconds.
 const STEPS_PER_LOOK: u64 = 1 << 20;
 
-/// The work that is still allowed on a region. It is limited by the number of steps (comparisons of pairs of rays, additions of terms), by
-/// the number of bytes, and by the time when the work must end.
+/// The work that is still allowed on a region. Three numbers limit it: the number of steps (comparisons of pairs of rays, additions of
+/// terms), the number of bytes, and the time when the work must end.
 #[derive(Debug)]
 pub(crate) struct Budget {
     left: u64,
     bytes: u64,
     deadline: Option<Instant>,
-    /// The number of steps until the clock is checked next.
+    /// The number of steps that are left until the next check of the clock.
     look: u64,
 }
 
@@ -37,7 +37,7 @@ impl Budget {
         }
     }
 
-    /// Returns a budget with the remaining bytes and the deadline of this budget, and with `steps` steps.
+    /// Returns a budget of `steps` steps, with the deadline and the remaining bytes of this budget.
     pub fn again(&self, steps: u64) -> Budget {
         Budget { left: steps, ..*self }
     }

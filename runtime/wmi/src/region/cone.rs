@@ -16,12 +16,12 @@ pub(crate) struct Ray {
 }
 
 /// Computes the extreme rays of the cone `{z : row . z >= 0 for all rows}`. Returns `None` if the cone contains a line. The number of rays may grow
-/// exponentially with the number of rows (McMullen, The maximum numbers of faces of a convex polytope, 1970). Each comparison of two rays takes one
-/// step of `budget`, and so does each comparison of a pair of rays with a third ray.
+/// exponentially with the number of rows (McMullen, The maximum numbers of faces of a convex polytope, 1970). Every comparison of two rays, and every
+/// comparison of a pair of rays with a third ray, takes one step of `budget`.
 ///
 /// The method comes from Motzkin, Raiffa, Thompson and Thrall, The double description method, 1953. Adjacent rays are found by the combinatorial test
-/// of Fukuda and Prodon, Double description method revisited, 1996, proposition 7. The test considers the rows that are zero on both rays. The two
-/// rays span a face of dimension two if, on every third ray, at least one of these rows is not zero.
+/// of Fukuda and Prodon, Double description method revisited, 1996, proposition 7. The test takes the rows that are zero on both rays. The two rays
+/// span a face of dimension two, unless all of these rows are also zero on a third ray.
 pub(crate) fn extreme_rays(rows: &[Vec<IBig>], budget: &mut Budget) -> Result<Option<Vec<Ray>>, Spent> {
     let Some((mut rays, first)) = simplicial_start(rows) else {
         return Ok(None);
@@ -33,19 +33,18 @@ pub(crate) fn extreme_rays(rows: &[Vec<IBig>], budget: &mut Budget) -> Result<Op
 }
 
 impl Ray {
-    /// Returns the number of bytes that a ray takes, together with the corner that the ray becomes. The coordinates of the corner are fractions.
-    /// The corner therefore has twice as many integers as the ray. Integers of at most two words do not need separate memory, and few integers are
-    /// longer.
+    /// Returns the number of bytes that a ray and the corner that it becomes occupy together. Since the coordinates of the corner are fractions, it
+    /// has twice as many integers as the ray. Integers of at most two words do not need separate memory, and few integers are longer.
     fn bytes(&self) -> usize {
         3 * self.direction.len() * size_of::<IBig>() + 2 * bytes_of(&self.tight) + size_of::<Ray>()
     }
 }
 
-/// Chooses the first linearly independent rows. Returns the extreme rays of the cone that these rows define, and the indices of the rows.
+/// Goes through the rows, and chooses each that is linearly independent of those chosen before. Returns the extreme rays of the cone that the chosen
+/// rows define, and the indices of these rows.
 fn simplicial_start(rows: &[Vec<IBig>]) -> Option<(Vec<Ray>, Vec<usize>)> {
     let dimension = rows.first().map_or(0, Vec::len);
-    // This is Gauss-Jordan elimination on columns. `basis` always spans all of space. After a row is chosen, the row is zero on all vectors of the
-    // basis except one.
+    // Gauss-Jordan elimination on columns. `basis` always spans all of space. Each chosen row is zero on all vectors of the basis except one.
     let mut basis: Vec<Vec<IBig>> = (0..dimension).map(|one| unit(dimension, one)).collect();
     let mut chosen = Vec::new();
     for (row, normal) in rows.iter().enumerate() {
@@ -144,8 +143,8 @@ fn adjacent(rays: &[Ray], one: usize, other: usize, budget: &mut Budget) -> Resu
     if shared + 2 < dimension {
         return Ok(false);
     }
-    // Suppose that the number of rows that are zero on a ray is one less than the dimension. These rows are then linearly independent. All of
-    // these rows except one then define a face of dimension two.
+    // Suppose that exactly `dimension - 1` rows are zero on a ray. These rows are then linearly independent, so any `dimension - 2` of them define a
+    // face of dimension two.
     if shared + 2 == dimension && [a, b].iter().any(|ray| ray.tight.count_ones(..) + 1 == dimension) {
         return Ok(true);
     }
@@ -198,7 +197,7 @@ mod tests {
 
     #[test]
     fn a_square_pyramid_has_four_rays() {
-        // The cone is z >= |x|, z >= |y|. The four extreme rays of this cone go through the corners of a square.
+        // The cone is z >= |x|, z >= |y|. Its four extreme rays go through the corners of a square.
         let cone = rows(&[&[1, 0, 1], &[-1, 0, 1], &[0, 1, 1], &[0, -1, 1], &[0, 0, 1]]);
         let mut found: Vec<Vec<IBig>> = all_rays(&cone)
             .into_iter()
@@ -216,7 +215,7 @@ mod tests {
 
     #[test]
     fn cyclic_polytopes_have_the_numbers_of_gale() {
-        // This is the cone over the dual of a cyclic polytope. The cyclic polytope has 8 corners in dimension 4, and its 20 facets become 20 rays
+        // The cone over the dual of a cyclic polytope. The cyclic polytope has 8 corners in dimension 4, and its 20 facets become 20 rays
         // (Ziegler, Lectures on Polytopes, theorem 0.7 and corollary 0.8: n (n - 3) / 2 facets).
         let moment: Vec<Vec<IBig>> = (0..8)
             .map(|t: i64| (0..5).map(|power| IBig::from((2 * t - 7).pow(power))).collect())

@@ -5,8 +5,8 @@ use dashu_base::{Abs, Gcd};
 use dashu_int::IBig;
 use std::rc::Rc;
 
-/// Linearly independent rows in echelon form. Where a row has its first non-zero entry, all later rows have zeros. Clones share the
-/// memory of the rows.
+/// Linearly independent rows in echelon form. In the column of a row's first non-zero entry, all later rows have zeros. Clones
+/// share the memory of the rows.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Echelon(Vec<Rc<Row>>);
 
@@ -17,8 +17,8 @@ struct Row {
     entries: Vec<IBig>,
 }
 
-/// A row after reduction. A multiple of the rows of an [`Echelon`] was subtracted from it, so its entries in the pivot columns of
-/// the echelon are zero.
+/// A row from which multiples of the rows of an [`Echelon`] have been subtracted, so that its entries in the pivot columns of the
+/// echelon are zero.
 pub(crate) struct Reduced {
     /// The column of the first non-zero entry of the reduced row.
     pivot: usize,

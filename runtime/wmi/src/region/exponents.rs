@@ -1,10 +1,10 @@
-//! The monomials whose integrals are needed. The recursion over monomials also needs their divisors, so these are included.
+//! The monomials whose integrals are needed. The divisors of these monomials are included, because the recursion over monomials needs them.
 
 use super::budget::Spent;
 use std::collections::{BTreeSet, HashMap};
 
-/// The work on a region is abandoned if its monomials have more exponents than this in total. A monomial counts as at least [`FEWEST`]
-/// exponents. An exponent takes about 16 bytes, and a monomial takes one number on every face.
+/// The work on a region is abandoned if all monomials together have more exponents than this. A monomial counts as at least [`FEWEST`]
+/// exponents. An exponent takes about 16 bytes, and every face stores one number per monomial.
 const MOST_EXPONENTS: usize = 1 << 24;
 
 /// Every monomial counts as at least this number of exponents: see [`MOST_EXPONENTS`].
@@ -15,8 +15,8 @@ const FEWEST: usize = 64;
 pub(crate) struct Exponents {
     /// The index of each monomial.
     places: HashMap<Vec<u32>, usize>,
-    /// For each monomial, a list of pairs. A pair has a variable that divides the monomial, and the index of the quotient. A divisor comes
-    /// before its multiples.
+    /// For each monomial, a list of pairs: a variable that divides the monomial, and the index of the quotient. Divisors come before their
+    /// multiples.
     quotients: Vec<Vec<(usize, usize)>>,
 }
 
@@ -27,7 +27,7 @@ impl Exponents {
         wanted: impl IntoIterator<Item = &'a [u32]>,
         variables: usize,
     ) -> Result<Exponents, Spent> {
-        // In lexicographic order, a divisor comes before its multiples.
+        // In lexicographic order, divisors come before their multiples.
         let mut all = BTreeSet::from([vec![0; variables]]);
         for monomial in wanted {
             add_divisors(monomial, &mut all)?;
@@ -71,14 +71,13 @@ impl Exponents {
         self.places.get(monomial).copied()
     }
 
-    /// For each monomial, returns a list of pairs. A pair has a variable that divides the monomial, and the index of
-    /// the quotient.
+    /// For each monomial, returns a list of pairs: a variable that divides the monomial, and the index of the quotient.
     pub fn quotients(&self) -> impl Iterator<Item = &[(usize, usize)]> {
         self.quotients.iter().map(Vec::as_slice)
     }
 }
 
-/// Returns the variables that divide a monomial. Each comes with the quotient of the monomial by this variable.
+/// Returns each variable that divides a monomial, together with the quotient of the monomial by this variable.
 fn quotients(monomial: &[u32]) -> impl Iterator<Item = (usize, Vec<u32>)> {
     let dividing = (0..monomial.len()).filter(|&variable| monomial[variable] > 0);
     dividing.map(|variable| {

@@ -13,14 +13,14 @@ use fixedbitset::FixedBitSet;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-/// A type of numbers for computing moments.
+/// A number type for computing moments.
 pub(crate) trait Number: Clone + PartialEq {
-    /// Returns the cost of one product and one sum, in steps of a budget. `bits` is the length of the numbers if they are exact.
+    /// Returns the cost of one multiplication and one addition, in steps of a budget. If the numbers are exact, `bits` is their length.
     fn steps(bits: u64) -> u64;
 
     fn zero() -> Self;
     fn of(number: &Rational) -> Self;
-    /// Returns a unit for the given `numbers`. If the numbers are divided by this unit, products of their powers are easy to compute.
+    /// Returns a unit for the given `numbers`. After the numbers are divided by it, products of their powers are easy to compute.
     fn unit<'a>(numbers: impl Iterator<Item = &'a Rational>) -> Rational;
     fn plus(&self, other: &Self) -> Self;
     fn times(&self, other: &Self) -> Self;
@@ -39,7 +39,7 @@ impl Number for Ball {
         Ball::around(number)
     }
 
-    /// Returns a unit such that none of the numbers divided by it is much larger than 1. Powers of the quotients therefore do not overflow.
+    /// Returns a unit that is about as large as the largest number, so that powers of the numbers divided by this unit do not overflow.
     fn unit<'a>(numbers: impl Iterator<Item = &'a Rational>) -> Rational {
         power_of_two(
             &numbers
@@ -59,7 +59,7 @@ impl Number for Ball {
 }
 
 impl Number for Rational {
-    /// The time to reduce long fractions grows with the square of their length.
+    /// The time for reducing a long fraction grows with the square of its length.
     fn steps(bits: u64) -> u64 {
         let lengths = bits / 1024;
         lengths
@@ -77,7 +77,7 @@ impl Number for Rational {
         number.clone()
     }
 
-    /// Returns a unit such that all numbers divided by it are integers. Products of integers need not be reduced.
+    /// Returns a unit such that all numbers divided by it are integers, because products of integers need not be reduced to lowest terms.
     fn unit<'a>(numbers: impl Iterator<Item = &'a Rational>) -> Rational {
         Rational::from_parts(IBig::ONE, common_denominator(numbers))
     }
@@ -91,11 +91,11 @@ impl Number for Rational {
     }
 }
 
-/// Storing a number costs this number of steps of a budget. With this cost, a billion steps need at most a few gigabytes of
-/// memory.
+/// The number of steps that storing one number costs. With this cost, a billion steps need at most a few gigabytes of memory.
 const KEPT: u64 = 8;
 
-/// The number of bytes that the allocator adds to two small allocations. This number includes the reference counts in one of these allocations.
+/// The number of bytes that two small allocations need in addition to their contents: the overhead of the allocator, and the reference counts
+/// in one of them.
 const ALLOCATIONS: usize = 48;
 
 /// Computes moments of a polytope for products of powers of affine forms `l`. `values` holds the values of the forms at the corners. The result
@@ -117,7 +117,7 @@ const ALLOCATIONS: usize = 48;
 /// 39, 1983. The origin of each face is one of its corners, as in the triangulation of Cohen and Hickey, Two algorithms for determining volumes
 /// of convex polyhedra, JACM 26, 1979. Moments of faces are stored, as in Bueler, Enge and Fukuda, Exact volume computation for polytopes,
 /// 2000. The equations of a face are brought to echelon form. The area of the face is measured in the coordinates that are not pivots of this
-///       echelon form. These coordinates depend only on the face. The row of G is reduced by the equations of the face. Then h is the slack of
+///       echelon form, which depend only on the face. The row of G is reduced by the equations of the face. Then h is the slack of
 ///       v in this row, divided by the pivot of the row. Returns an error if the work exceeds `budget`.
 pub(crate) fn moments<T: Number>(
     skeleton: &Skeleton,
@@ -165,7 +165,7 @@ struct Faces<'a, T> {
     values: Vec<Vec<T>>,
     /// The moments of the faces that are already computed. The key of a face is the set of facets that contain it.
     known: HashMap<FixedBitSet, Rc<[T]>>,
-    /// The cost of one product and one sum, in steps of the budget.
+    /// The cost of one multiplication and one addition, in steps of the budget.
     steps: u64,
     budget: &'a mut Budget,
 }
@@ -195,7 +195,7 @@ impl<T: Number> Faces<'_, T> {
                 Some(known) => known.clone(),
                 None => {
                     let base = self.moments(&facet, &equations.with(reduced))?;
-                    // The hash table grows by doubling its capacity, so an entry takes up to twice its own size.
+                    // The hash table grows by doubling its capacity, so an entry occupies up to twice its own size.
                     let entry = size_of::<(FixedBitSet, Rc<[T]>)>() * 2 + bytes_of(&facet.facets);
                     self.budget.keep(entry + count * size_of::<T>() + ALLOCATIONS)?;
                     self.known.insert(facet.facets, base.clone());
@@ -240,8 +240,8 @@ impl<T: Number> Faces<'_, T> {
             let within = |(other, (_, set)): (usize, &(usize, FixedBitSet))| {
                 other != place && corners.is_subset(set) && (other < place || corners != set)
             };
-            // If one more row holds with equality, the dimension is reduced by one. If several more rows hold with equality, the result may be
-            // a face that was found before. It may also be a face of lower dimension.
+            // Each facet of the face satisfies one more row with equality. If several more rows hold with equality, the result may be a facet
+            // that was found before, or a face of lower dimension.
             let single = facets.count_ones(..) == face.facets.count_ones(..) + 1;
             if single || !cuts.iter().enumerate().any(within) {
                 let corners = corners.clone();

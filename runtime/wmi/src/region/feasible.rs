@@ -1,11 +1,11 @@
-//! Decides exactly whether a polytope has an interior. Floating point is used only where it gives a certain result.
+//! Decides exactly whether a polytope has an interior. Floating point is used only where its result is certain.
 
 use super::ball::Ball;
 use super::lp::{Deepest, deepest};
 use crate::linear::{HalfSpace, Polytope};
 use crate::rational::{Rational, from_f64};
 
-/// The extent of a polytope: whether it has a volume, and whether it has points.
+/// The extent of a polytope: it has a volume, it has points but no volume, or it is empty.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Feasibility {
     /// The polytope has an interior. This point is in the interior.
@@ -30,7 +30,7 @@ pub fn is_bounded(polytope: &Polytope) -> bool {
 
 /// Decides exactly whether `polytope` has a volume.
 ///
-/// First, the bounds of variables are tightened. Then a linear program in floating point proposes a point in the interior. Or it proposes a
+/// First, the bounds of variables are tightened. Then a linear program in floating point proposes either a point in the interior, or a
 /// combination of rows that contradict each other. The proposal is checked with rigorous bounds on every rounding error (Neumaier and
 /// Shcherbina, Safe bounds in linear and mixed-integer linear programming, 2004). Cases that remain undecided, such as a polytope without
 /// volume, are decided in rational arithmetic.
@@ -68,7 +68,7 @@ pub fn feasible(polytope: &Polytope) -> Feasibility {
     }
 }
 
-/// Gives the same result as [`feasible`], but first tries whether `guess` is in the interior. The caller should pass a point inside a
+/// Returns the same result as [`feasible`], but first checks whether `guess` is in the interior. The caller should pass a point inside a
 /// similar polytope.
 pub fn feasible_near(polytope: &Polytope, guess: &[Rational]) -> Feasibility {
     if polytope.contains_inside(guess) {
@@ -128,7 +128,7 @@ fn in_floating_point(rows: &[ShadowRow], dimension: usize) -> Option<Feasibility
     contradictory(rows, &multipliers, &ranges).then_some(Feasibility::Empty)
 }
 
-/// Returns bounds on each variable that follow from single rows. Returns `None` if bounds contradict each other.
+/// Returns the bounds on each variable that follow from one row at a time. Returns `None` if bounds contradict each other.
 fn tightened(rows: &[ShadowRow], dimension: usize) -> Option<Vec<(f64, f64)>> {
     let mut ranges = vec![(f64::NEG_INFINITY, f64::INFINITY); dimension];
     // The first sweep uses rows with a single variable. The second sweep uses rows with several variables, together with the bounds from
@@ -195,7 +195,7 @@ fn tighten(row: &ShadowRow, ranges: &mut [(f64, f64)]) {
     }
 }
 
-/// Returns the midpoint and the half-width of a range. If a side of the range is open, both numbers are replaced by substitutes.
+/// Returns the midpoint and the half-width of a range. If the range is unbounded on a side, returns substitutes for both numbers.
 fn centre_and_scale(lower: f64, upper: f64) -> (f64, f64) {
     let scale = |size: f64| if size.is_normal() { size } else { 1.0 };
     match (lower.is_finite(), upper.is_finite()) {
@@ -206,7 +206,7 @@ fn centre_and_scale(lower: f64, upper: f64) -> (f64, f64) {
     }
 }
 
-/// Returns `point` as a point of the interior if it is inside for all possible rounding errors.
+/// Returns `point` as an interior point if it is inside the polytope whatever the rounding errors are.
 fn certainly_inside(rows: &[ShadowRow], point: &[f64]) -> Option<Feasibility> {
     let inside = rows.iter().all(|row| {
         let products = row
@@ -226,8 +226,8 @@ fn certainly_inside(rows: &[ShadowRow], point: &[f64]) -> Option<Feasibility> {
         .map(Feasibility::Interior)
 }
 
-/// Adds up the rows, each times its multiplier. Returns whether the resulting inequality certainly fails at all points within
-/// `ranges`.
+/// Multiplies each row by its multiplier, and adds the results. Returns whether the resulting inequality is certainly false at all points
+/// within `ranges`.
 fn contradictory(rows: &[ShadowRow], multipliers: &[f64], ranges: &[(f64, f64)]) -> bool {
     let combined = |entry: &dyn Fn(&ShadowRow) -> Ball| {
         let parts = rows.iter().zip(multipliers).filter(|(_, m)| **m > 0.0);

@@ -1,4 +1,4 @@
-//! Coordinates that put a polytope near the origin and make it about one unit wide.
+//! Coordinates in which a polytope is near the origin and about one unit wide.
 
 use super::budget::Spent;
 use super::skeleton::Skeleton;
@@ -17,8 +17,8 @@ pub(crate) struct Frame {
 }
 
 impl Frame {
-    /// Chooses new coordinates. The origin is the point of the bounding box that is closest to 0. With this origin, monomials keep their
-    /// signs, and products of powers do not cancel.
+    /// Chooses new coordinates. The origin is the point of the bounding box that is closest to 0. With this origin, each monomial has the
+    /// same sign everywhere in the polytope, so products of powers do not cancel.
     pub fn around(skeleton: &Skeleton) -> Frame {
         let points: Vec<Vec<Rational>> = (0..skeleton.vertices.len())
             .map(|corner| skeleton.point(corner))
@@ -93,15 +93,14 @@ impl Frame {
     }
 }
 
-/// The entry that a translation changes: the coordinate of a point, or the constant of a row.
+/// Selects the entry that a translation changes: the coordinate of a point, or the constant of a row.
 enum Moves {
     Entry,
     First,
 }
 
-/// Multiplies the entry at `place` by `scale`. Then adds one multiple: either `shift` times the first entry to this entry, or `shift` times
-/// the old value of this entry to the first entry. All entries are also multiplied by a common positive factor, so that they remain
-/// integers.
+/// Multiplies the entry at `place` by `scale`. Then adds either `shift` times the first entry to this entry, or `shift` times the old value
+/// of this entry to the first entry. All entries are also multiplied by a common positive factor, so that they remain integers.
 fn change(entries: &mut [IBig], place: usize, scale: &Rational, shift: &Rational, moves: Moves) {
     let common = IBig::from(scale.denominator() * shift.denominator());
     let (first, old) = (entries[0].clone(), entries[place].clone());
@@ -114,7 +113,7 @@ fn change(entries: &mut [IBig], place: usize, scale: &Rational, shift: &Rational
     }
 }
 
-/// Returns a power of two that is within a factor of two of a positive number.
+/// Returns a power of two that differs from a positive number by at most a factor of two.
 pub(crate) fn power_of_two(number: &Rational) -> Rational {
     let approximate = to_f64(number);
     let power = if approximate.is_normal() {

@@ -14,7 +14,7 @@ use crate::rational::Rational;
 use dashu_int::UBig;
 use std::collections::{BTreeSet, HashMap};
 
-/// New coordinates may expand one monomial into more monomials than this. The powers of variables are then not expanded.
+/// If new coordinates may expand one monomial into more monomials than this, powers of variables are not expanded.
 const MOST_EXPANDED: usize = 256;
 
 /// Computes the integral of `weight` over `polytope`. The variables of the weight are the variables of the polytope, followed by the `forms`. A
@@ -22,9 +22,9 @@ const MOST_EXPANDED: usize = 256;
 /// expanded. A polytope without variables is a single point with the volume 1.
 ///
 /// Corners, facets and heights are computed exactly. Only sums and products of these numbers are rounded, and their errors are bounded. If the
-/// error bound exceeds the tolerance of `effort`, or if `effort.exact` is set, the sums and products are computed exactly too. Exact sums may
-/// take more steps than `effort` allows. If `effort.exact` is not set, the rounded result is then returned, although its error bound exceeds
-/// the tolerance.
+/// error bound exceeds the tolerance of `effort`, or if `effort.exact` is set, the sums and products are computed exactly too. If the exact
+/// sums would take more steps than `effort` allows and `effort.exact` is not set, the rounded result is returned although its error bound
+/// exceeds the tolerance.
 pub fn integrate(
     polytope: &Polytope,
     weight: &Polynomial,
@@ -79,11 +79,11 @@ fn support(form: &Polynomial) -> Vec<usize> {
         .collect()
 }
 
-/// A set of variables, and the polytope in these variables. Other variables do not occur in the rows and forms of
-/// these variables.
+/// A set of variables, and the polytope in these variables. A row or form that contains one of these variables does not contain variables of
+/// other blocks.
 struct Block {
     variables: Vec<usize>,
-    /// The variables of the weight that belong to the block: variables of the polytope, or forms in these variables.
+    /// Those variables of the weight that belong to the block: variables of the polytope, or forms in them.
     places: Vec<usize>,
     /// The values of the variables in `places` at each corner.
     values: Vec<Vec<Rational>>,
@@ -148,7 +148,7 @@ fn integral_over(
         if expands(&weight, &block.variables)? {
             make_forms(block, &mut weight, &mut forms);
         }
-        // The new coordinates add only monomials that divide existing monomials.
+        // The only monomials that the new coordinates add are divisors of existing monomials.
         wanted.push(monomials(&weight, &block.places)?);
         let frame = Frame::around(&block.skeleton);
         frame.apply(&mut block.skeleton);
@@ -166,7 +166,8 @@ fn integral_over(
         }
     }
     let weight = weight.scaled(&unit);
-    // The corners stay in memory while the sums are computed, so their bytes remain subtracted. The sums have a separate step budget.
+    // The corners stay in memory while the sums are computed, so their bytes are not returned to the budget. The sums have a separate step
+    // budget.
     let total_budget = || budget.again(effort.steps);
     if effort.exact {
         return total(&blocks, &wanted, &weight, total_budget()).map(Integral::exactly);
@@ -219,7 +220,7 @@ fn part(exponents: &[u32], places: &[usize]) -> Vec<u32> {
     places.iter().map(|&place| exponents[place]).collect()
 }
 
-/// Multiplies the integrals over the blocks for each term of the weight. Returns the sum of these products over all terms.
+/// For each term of the weight, multiplies the integrals over the blocks. Returns the sum of these products over all terms.
 fn total<T: Number>(
     blocks: &[Block],
     wanted: &[Exponents],
@@ -265,7 +266,7 @@ fn total<T: Number>(
     Ok(sum)
 }
 
-/// Returns `a! / (dimension + |a|)!`, computed from the given factorials. The integral of a monomial is its moment times this number.
+/// Returns `a! / (dimension + |a|)!`, computed from the given factorials. The moment of a monomial times this number is its integral.
 fn of_moment(exponents: &[u32], dimension: usize, factorials: &[UBig]) -> Rational {
     let above = exponents.iter().fold(UBig::ONE, |product, &exponent| {
         product * &factorials[exponent as usize]

@@ -7,7 +7,8 @@ use dashu_base::{Abs, Signed};
 pub(crate) trait Field: Clone + PartialOrd {
     const ZERO: Self;
     const ONE: Self;
-    /// True if the arithmetic is exact. The method then stops at the first interior point, and the choice of pivots must exclude cycles.
+    /// True if the arithmetic is exact. In exact arithmetic, the method stops at the first interior point, and the choice of pivots must prevent
+    /// cycles.
     const EXACT: bool;
     /// Returns the sign as -1, 0 or 1. The result is 0 if the number may be 0 up to rounding errors.
     fn sign(&self) -> i32;
@@ -77,7 +78,7 @@ impl Field for Rational {
     }
 }
 
-/// A point with the largest margin to all rows of a polytope.
+/// The deepest point of a polytope: a point whose smallest margin to a row is as large as possible.
 #[derive(Clone, Debug)]
 pub(crate) struct Deepest<T> {
     /// The largest `t <= 1` such that `coefficients . x + t <= bound` for each row. In exact arithmetic, the margin may be any positive `t`
@@ -85,8 +86,8 @@ pub(crate) struct Deepest<T> {
     pub margin: T,
     /// A point with this margin.
     pub point: Vec<T>,
-    /// The multipliers of the rows. All multipliers are at least zero. If the margin is negative, the rows times their multipliers
-    /// add up to `0 . x <= margin` (Farkas).
+    /// The multipliers of the rows, none of which is negative. If the margin is negative, the rows times their multipliers add up to
+    /// `0 . x <= margin` (Farkas).
     pub multipliers: Vec<T>,
 }
 
@@ -220,7 +221,7 @@ impl<T: Field> Dictionary<T> {
         best.map(|(row, _)| row)
     }
 
-    /// Two slacks reach zero at the same time. Returns whether `row` leaves the basis, and not `other`.
+    /// If the slacks of two rows reach zero at the same time, returns whether `row` leaves the basis rather than `other`.
     fn preferred(&self, row: usize, other: usize, column: usize) -> bool {
         if T::EXACT {
             return self.basic[row] < self.basic[other];

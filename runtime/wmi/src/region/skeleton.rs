@@ -8,9 +8,9 @@ use crate::rational::{Rational, primitive_integers};
 use dashu_int::IBig;
 use fixedbitset::FixedBitSet;
 
-/// A bounded polytope with a volume, represented by its corners and facets in homogeneous coordinates. The other coordinates of a corner are
-/// divided by its first coordinate. A facet is the vector `(bound, -coefficients)`. The slack of a corner at a facet is the scalar product of both
-/// vectors, divided by the first coordinate of the corner.
+/// A bounded polytope with a volume, represented by its corners and facets in homogeneous coordinates. The position of a corner is given by its
+/// other coordinates, divided by its first coordinate. A facet is the vector `(bound, -coefficients)`. The slack of a corner at a facet is the
+/// scalar product of both vectors, divided by the first coordinate of the corner.
 #[derive(Clone, Debug)]
 pub(crate) struct Skeleton {
     pub dimension: usize,
@@ -34,7 +34,8 @@ impl Skeleton {
             .collect()
     }
 
-    /// Returns the slack of a corner at a facet. The slack is proportional to the distance, and its unit depends on the row of the facet.
+    /// Returns the slack of a corner at a facet. The slack is proportional to the distance of the corner from the facet. Its unit depends on the
+    /// row of the facet.
     pub fn slack(&self, facet: usize, corner: usize) -> Rational {
         let vertex = &self.vertices[corner];
         Rational::from_parts_signed(dot(&self.facets[facet], vertex), vertex[0].clone())
@@ -89,7 +90,8 @@ fn homogeneous(row: &HalfSpace) -> Vec<IBig> {
     integers
 }
 
-/// Builds the skeleton from the rows and the corners. A row is not a facet if another row contains all corners on this row. Such rows are dropped.
+/// Builds the skeleton from the rows and the corners. Drops rows that are not facets: a row is not a facet if another row contains all of its
+/// corners.
 fn assemble(dimension: usize, rows: &[Vec<IBig>], corners: Vec<Ray>) -> Skeleton {
     let on_row = |row: usize| {
         let mut on = FixedBitSet::with_capacity(corners.len());

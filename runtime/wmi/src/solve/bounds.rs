@@ -1,4 +1,4 @@
-//! Computes a bound on the integral of a state that was not solved.
+//! Bounds the integral of a state that was not solved.
 
 use super::amount::Part;
 use super::ranges::{Range, Rows};
@@ -10,7 +10,7 @@ use crate::rational::{Rational, to_f64};
 use crate::region::ball::product;
 use std::collections::HashMap;
 
-/// An interval of floating-point numbers. Rounding can only make it wider.
+/// An interval of floating-point numbers, which rounding can only make wider.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Interval {
     lower: f64,
@@ -64,9 +64,9 @@ impl Interval {
     }
 }
 
-/// Returns zero with an error bound. The bound is the largest magnitude that the integral of the state can have. The bound is a product:
-/// the volume of the box of all reals, times the largest magnitude of the weight in this box. It is summed over the values of all
-/// Booleans.
+/// Returns zero with an error bound: the largest magnitude that the integral of the state can have. For given values of the Booleans,
+/// this is the volume of the box of all reals, times the largest magnitude of the weight in this box. The bound sums it over all values
+/// of the Booleans.
 pub(super) fn anything(store: &TermStore, rows: &Rows, state: &State) -> Part {
     let side = |variable: usize| {
         let range = state.ranges.of_variable(rows, variable);

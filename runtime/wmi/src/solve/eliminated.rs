@@ -12,8 +12,8 @@ use crate::rational::Rational;
 use crate::region::is_bounded;
 use std::collections::HashMap;
 
-/// A variable is not integrated out if the result would have more monomials than this. If the integrand was expanded, the result may also have up to
-/// four times as many monomials as the integrand.
+/// A variable is not integrated out if the result would have more monomials than this. If the integrand was expanded, the result is also accepted if
+/// it has at most four times as many monomials as the integrand.
 const LARGEST_ELIMINATED: usize = 2_000;
 
 /// A state after one variable was integrated out.
@@ -30,8 +30,8 @@ pub(super) struct Eliminated {
 }
 
 impl Eliminated {
-    /// Extends a direction. The smaller state is unbounded in this direction. The step of the eliminated variable is chosen such that the
-    /// variable stays between its bounds.
+    /// Extends a direction in which the smaller state is unbounded by a step for the eliminated variable. The step keeps the variable between its
+    /// bounds.
     pub(super) fn lifted(&self, part: Part) -> Part {
         let Part::Unbounded(mut direction) = part else {
             return part;
@@ -56,7 +56,7 @@ impl Eliminated {
 /// Functions that eliminate variables.
 impl Search {
     /// Integrates out one variable. The variable must not occur in an undecided condition, and must have one linear form as its lower bound and one
-    /// as its upper bound. The integral is a polynomial in the other variables. The lower bound must be at most the upper bound. This condition
+    /// as its upper bound. The integral is a polynomial in the other variables. The condition that the lower bound is at most the upper bound
     /// becomes a constraint on the other variables.
     pub(super) fn without_one_variable(&mut self, state: &State) -> Option<Smaller> {
         let (mentioned, all) = conditioned(state, &self.store, &mut self.variables);
@@ -89,7 +89,7 @@ impl Search {
         let integral = self
             .expanded(own, real, (&lower, &upper))
             .or_else(|| self.of_powers(own, real, (&lower, &upper)))?;
-        // If positive and negative parts of a weight cancel, the integral exists only if the integral of the absolute value is finite.
+        // Even if positive and negative parts of a weight cancel, the integral exists only if the integral of the absolute value is finite.
         let is_zero = self.store.as_number(integral).is_some_and(Rational::is_zero);
         if is_zero && !(self.is_decided(state) && is_bounded(&state.polytope(&self.rows))) {
             return None;
@@ -173,8 +173,7 @@ impl Search {
         Some(())
     }
 
-    /// Returns the bound that is tighter than all others everywhere. Returns `None` if the bounds of the other variables do not show that such a
-    /// bound exists.
+    /// Returns the bound that is the tightest everywhere, or `None` if the bounds of the other variables do not prove that one of the bounds is.
     fn tightest(&mut self, ranges: &Ranges, bounds: Vec<LinearForm>, is_lower: bool) -> Option<LinearForm> {
         let mut kept: Vec<LinearForm> = Vec::new();
         for bound in bounds {

@@ -1,4 +1,4 @@
-//! The known bounds of rows in a state. These bounds are the constraints that are known to hold.
+//! The known bounds of rows in a state, which are the constraints that are known to hold.
 
 use crate::problem::form::{LinearDirection, LinearForm};
 use crate::rational::Rational;
@@ -84,8 +84,8 @@ impl Ranges {
         Ranges(entries.map(|(id, range)| (*id, range.clone())).collect())
     }
 
-    /// Returns true if `row <= bound` holds everywhere, and false if it holds at most on a boundary. Returns `None` if the bounds of the row
-    /// and of its variables do not decide the inequality.
+    /// Returns true if `row <= bound` holds everywhere, and false if it holds nowhere or only on a boundary. Returns `None` if the bounds of
+    /// the row and of its variables do not decide the inequality.
     pub(super) fn truth(&self, rows: &Rows, row: &LinearDirection, bound: &Rational) -> Option<bool> {
         let decided = |lower: Option<&Rational>, upper: Option<&Rational>| {
             if upper.is_some_and(|upper| upper <= bound) {
@@ -122,7 +122,7 @@ impl Ranges {
         self.0.get(&rows.known(&LinearDirection::variable(variable))?)
     }
 
-    /// Returns the number of other variables that occur in a constraint together with this variable.
+    /// Returns how many other variables occur together with this variable in some constraint.
     pub(super) fn neighbours(&self, rows: &Rows, variable: usize) -> usize {
         let mine = self.0.keys().map(|id| rows.row(*id));
         let mine = mine.filter(|row| row.coefficient(variable).is_some());

@@ -1,9 +1,9 @@
 //! The search for a solution. It distinguishes cases until the remaining problem can be integrated.
 //!
 //! A state is simplified with the known constraints, and is split into states without common variables. Then one of three steps follows. If
-//! possible, a variable is integrated out. If all conditions are decided, the weight is integrated over the polytope. Otherwise, both cases of a
-//! comparison or of a Boolean are solved. Conditions that do not affect the result are never decided. This keeps the number of regions small. Equal
-//! states are solved only once.
+//! possible, a variable is integrated out. If all conditions are decided, the weight is integrated over the polytope. Otherwise, a comparison or a
+//! Boolean is chosen, and both of its cases are solved. Conditions that do not affect the result are never decided. This keeps the number of
+//! regions small. Equal states are solved only once.
 
 use super::amount::{Part, product, scaled, sum};
 use super::bounds;
@@ -21,23 +21,23 @@ use crate::region::{Feasibility, feasible_near, integrate, is_bounded};
 use std::collections::HashMap;
 use std::time::Instant;
 
-/// The results of the first states are stored, up to this number of states.
+/// Results are stored for the first states of a search, up to this number of states.
 const REMEMBERED: usize = 200_000;
 
-/// The maximum number of case distinctions is this number for each allowed region, plus [`FREE_DECISIONS`].
+/// The maximum number of case distinctions is this number times the number of allowed regions, plus [`FREE_DECISIONS`].
 const DECISIONS_PER_REGION: usize = 50;
 
 /// The number of case distinctions that are allowed even if few regions are allowed.
 const FREE_DECISIONS: usize = 10_000;
 
-/// The reason that is reported if the work took too long.
+/// The reason that is reported if the work takes too long.
 const OUT_OF_TIME: &str = "the time limit was reached";
 
 /// The search is abandoned if the store contains more terms and formulas than this.
 const MOST_NODES: usize = 5_000_000;
 
 /// The search is abandoned if case distinctions and eliminations are nested deeper than this. Each level takes about three thousand bytes of the
-/// stack. Without compiler optimisation, a level takes several times as much.
+/// stack, or several times as much without compiler optimisation.
 pub(super) const DEEPEST: usize = 1_500;
 
 /// The statistics of a search.
@@ -55,7 +55,7 @@ pub(super) struct Tally {
     pub products: usize,
     /// The number of states whose weight is a sum that was integrated term by term.
     pub sums: usize,
-    /// The number of states that were already solved when they occurred again.
+    /// The number of times that a state occurred again after it had been solved.
     pub repeated: usize,
     decisions: usize,
 }
@@ -65,7 +65,7 @@ pub(super) struct Search {
     pub store: TermStore,
     pub rows: Rows,
     pub tally: Tally,
-    /// The reason why the work ended early; `None` if it did not.
+    /// The reason why the work ended early; `None` if it did not end early.
     pub gave_up: Option<String>,
     effort: IntegrationLimits,
     depth: usize,
@@ -99,8 +99,8 @@ impl Search {
         }
     }
 
-    /// Computes the integral of a state. `inside` is a point in a larger region. This state was derived from that region by case distinctions. The
-    /// point has one coordinate per real of the problem. The point may be outside the region of this state.
+    /// Computes the integral of a state. `inside` is a point in the larger region from which this state was derived by case distinctions, so it may
+    /// be outside the region of this state. It has one coordinate per real of the problem.
     pub(super) fn integral(&mut self, state: State, inside: &[Rational]) -> Part {
         let mut inside = inside.to_vec();
         let Settled::State(state) = self.settled(state, &mut inside) else {
@@ -172,7 +172,7 @@ impl Search {
             self.tally.eliminated += 1;
             self.tally.regions += usize::from(state.reals.len() == 1 && state.conjuncts.is_empty());
             return match self.has_no_weight(&smaller) {
-                // The result is a number and not `Nothing`, because the integral is zero only by cancellation.
+                // The result is a number rather than `Nothing`, because the integral is zero only by cancellation.
                 true => Part::Number(Integral::exactly(Rational::ZERO)),
                 false => of.lifted(self.integral(smaller, inside)),
             };
@@ -212,8 +212,8 @@ impl Search {
         self.store.as_number(state.weight).is_some_and(Rational::is_zero)
     }
 
-    /// Returns the approximate number of bytes that the search takes. The estimate assumes that a node has few children, and that a solved state has
-    /// a list of conditions and a range for each variable.
+    /// Returns the approximate number of bytes that the search occupies. The estimate assumes that a node has few children, and that a solved state
+    /// has a list of conditions and a range for each variable.
     fn bytes(&self) -> u64 {
         let nodes = self.store.len() as u64;
         nodes * 128 + self.solved_bytes
@@ -360,8 +360,8 @@ impl Search {
         }
     }
 
-    /// Moves conditions out of the weight. If a factor of the weight is zero wherever a condition does not hold, this condition becomes a formula
-    /// that must hold.
+    /// Moves conditions out of the weight. If a factor of the weight is zero wherever a condition is false, the condition becomes a formula that
+    /// must hold.
     fn move_conditions(&mut self, state: &mut State) {
         let (factor, all) = factors(&self.store, state.weight);
         let mut parts = Vec::with_capacity(all.len());

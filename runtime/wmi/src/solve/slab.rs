@@ -3,7 +3,7 @@
 //!
 //! The volume of the box per unit of `s = a . x` is `1 / prod |a_i| * sum over corners of (-1)^k (s - c)_+^(n-1) / (n-1)!` (Curry and Schoenberg, On
 //! Polya frequency functions IV, 1966). In this sum, `c` is the value of `s` at the corner, and `k` is the number of coordinates in which the corner
-//! differs from the corner with the lowest `s`. The terms of the sum cancel without loss of accuracy, because the terms are computed as integers.
+//! differs from the corner with the lowest `s`. Cancellation between the terms does not lose accuracy, because they are computed as integers.
 
 use super::ranges::{Range, Rows};
 use super::sparse::Sparse;
@@ -18,10 +18,10 @@ use std::collections::BTreeMap;
 /// The method is not used if the degree of the weight is above this value.
 const MOST_DEGREE: u64 = 512;
 
-/// The method is not used if `s` has more different values at the corners than this.
+/// The method is not used if `s` has more than this number of different values at the corners.
 const MOST_CORNERS: usize = 1 << 17;
 
-/// The method is not used if, over all corners, it would take more multiplications by coefficients of the weight than this.
+/// The method is not used if all corners together would take more than this number of multiplications by coefficients of the weight.
 const MOST_PRODUCTS: usize = 100_000_000;
 
 /// Computes the integral of a state. Returns `None` if the state does not have the form that this method needs, or if the work would be too large.
@@ -40,8 +40,7 @@ struct Slab {
     row: LinearDirection,
     /// The smallest value of `row` in the box.
     start: Rational,
-    /// The width of each coordinate's interval, times the magnitude of the coordinate's
-    /// coefficient.
+    /// For each coordinate, the width of its interval times the magnitude of its coefficient.
     widths: Vec<Rational>,
     lower: Rational,
     upper: Rational,
@@ -126,8 +125,8 @@ impl Slab {
     }
 }
 
-/// Maps values of the row at corners to numbers. The number of a value is the sum of the signs of the corners that have this value. Only values
-/// below `upper` are included. Returns `None` if there are too many values.
+/// Collects the values that the row has at the corners. Each value is mapped to the sum of the signs of all corners where the row has this value.
+/// Only values below `upper` are included. Returns `None` if there are too many values.
 fn corners(start: IBig, widths: impl Iterator<Item = IBig>, upper: &IBig) -> Option<BTreeMap<IBig, IBig>> {
     let mut corners = BTreeMap::from([(start, IBig::ONE)]);
     for width in widths {
@@ -146,7 +145,7 @@ fn corners(start: IBig, widths: impl Iterator<Item = IBig>, upper: &IBig) -> Opt
     Some(corners)
 }
 
-/// Returns the coefficients of a polynomial in powers of `x - centre`, computed by repeated application of Horner's scheme.
+/// Rewrites a polynomial in powers of `x - centre`, by repeated application of Horner's scheme. Returns its coefficients.
 fn around(polynomial: &[IBig], centre: &IBig) -> Vec<IBig> {
     let mut shifted = polynomial.to_vec();
     for start in 0..shifted.len() {
@@ -171,7 +170,7 @@ fn first_row(store: &TermStore, id: TermId) -> Option<LinearDirection> {
     }
 }
 
-/// Returns a weight as a polynomial in the value of a row, if the weight is written as such a polynomial.
+/// If a weight is written as a polynomial in the value of a row, returns this polynomial.
 fn unexpanded(store: &TermStore, id: TermId, row: &LinearDirection) -> Option<Vec<Rational>> {
     let linear = |form: &LinearForm| match LinearDirection::of(form) {
         None => Some(vec![form.constant.clone()]),
@@ -208,7 +207,7 @@ fn times(one: &[Rational], other: &[Rational]) -> Vec<Rational> {
     product
 }
 
-/// Returns a weight as a polynomial in the value of a row, if the expanded weight is equal to such a polynomial.
+/// If a weight, once expanded, equals a polynomial in the value of a row, returns this polynomial.
 fn along(weight: &Sparse, row: &LinearDirection) -> Option<Vec<Rational>> {
     let (variable, coefficient) = row.entries().first()?;
     let coefficients = weight.on_axis(*variable);

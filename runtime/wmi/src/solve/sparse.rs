@@ -1,4 +1,4 @@
-//! Polynomials for the elimination of variables. Problems have many variables, but a polynomial mentions only a few of them.
+//! Polynomials for the elimination of variables, stored sparsely: problems have many variables, but a polynomial contains only a few of them.
 
 use crate::polynomial::{Polynomial, add_term};
 use crate::problem::form::LinearForm;
@@ -11,16 +11,15 @@ use std::collections::{BTreeMap, BTreeSet};
 /// A product or power is not computed if it would have more monomials than this.
 const MOST_TERMS: usize = 20_000;
 
-/// A power is not computed if its coefficients take more multiplications of machine words than this. This number of multiplications takes one
-/// or two seconds.
+/// A power is not computed if its coefficients need more multiplications of machine words than this, which take one or two seconds.
 const MOST_WORDS: u64 = 1 << 31;
 
-/// A form with several terms is substituted for a variable if all powers of the variable are below this number. With larger powers, a form is
-/// substituted only if a single power occurs.
+/// A form with several terms is substituted for a variable if all powers of the variable are below this number, or if only one power of the
+/// variable occurs.
 const MOST_POWERS: usize = 1024;
 
-/// Powers of forms are kept if this leads to at most this number of monomials (including divisors), even if their expansion would have fewer
-/// monomials.
+/// Powers of forms are not expanded if the polynomial then has at most this number of monomials (including divisors), even if expansion would
+/// give fewer monomials.
 const FEW_KEPT: u64 = 2000;
 
 /// The index of the first form that is kept as a variable. This index is larger than the index of any real variable.
@@ -97,10 +96,10 @@ impl Sparse {
 
     /// Converts a term without conditions to a polynomial. The variables of the polynomial are the `reals`, and linear forms in the `reals`.
     /// Returns `None` if the polynomial has too many monomials. The polynomial will be integrated over a polytope. Each row of this polytope
-    /// mentions variables of only one of the `blocks`. A block holds indices into `reals`.
+    /// contains variables of only one of the `blocks`. A block is a list of indices into `reals`.
     ///
-    /// If a form mentions variables of two blocks, keeping it would join the two blocks. The number of faces of the joined block is the
-    /// product of the numbers of faces of the two blocks. Such forms are therefore expanded if possible. Other forms are kept if the
+    /// If a form contains variables of two blocks, keeping it as a variable would join the two blocks. The joined block has as many faces as
+    /// the product of the face numbers of the two blocks. Such forms are therefore expanded if possible. Other forms are kept if the
     /// polynomial then has few monomials, or fewer than after expansion.
     pub(super) fn composed(
         store: &TermStore,
@@ -139,7 +138,7 @@ impl Sparse {
         Some((sparse.polynomial(&places), forms.collect()))
     }
 
-    /// Returns an upper bound on the number of different divisors of the polynomial's monomials.
+    /// Returns an upper bound on the number of different monomials that divide a monomial of the polynomial.
     fn divisors(&self) -> u64 {
         let of = |monomial: &Monomial| {
             let factors = monomial.iter().map(|(_, power)| u64::from(*power) + 1);
@@ -177,7 +176,7 @@ impl Sparse {
     /// Returns a power of this polynomial. Returns `None` if the power has too many monomials.
     pub(super) fn power(&self, power: u32) -> Option<Sparse> {
         let terms: Vec<_> = self.0.iter().collect();
-        // The time to reduce a coefficient grows with the square of its length.
+        // The time for reducing a coefficient to lowest terms grows with the square of its length.
         let words = (self.0.values().map(bits).max().unwrap_or(0)).saturating_mul(u64::from(power)) / 64;
         if terms.len() > 1 && words.saturating_mul(words).saturating_mul(u64::from(power)) > MOST_WORDS {
             return None;
@@ -193,8 +192,8 @@ impl Sparse {
         }
     }
 
-    /// Returns whether the exponent vectors of the monomials are affinely independent. Two different products of the same number of monomials
-    /// are then never equal.
+    /// Returns whether the exponent vectors of the monomials are affinely independent. If they are, two different products with the same
+    /// number of monomials are never equal.
     fn is_independent(&self) -> bool {
         let variables: BTreeSet<usize> = self.0.keys().flatten().map(|(variable, _)| *variable).collect();
         let exponents = |monomial: &Monomial| -> Vec<IBig> {
@@ -217,8 +216,8 @@ impl Sparse {
         self.0.keys().map(of).max().unwrap_or(0)
     }
 
-    /// Returns false if this is certainly not a polynomial of degree `degree` in a single linear form with `variables` variables. A
-    /// polynomial in such a form has this degree, and has at least as many monomials as the form to the power `degree`.
+    /// Returns false if this is certainly not a polynomial of degree `degree` in a single linear form with `variables` variables. Such a
+    /// polynomial has the degree `degree`, and has at least as many monomials as the form to the power `degree`.
     pub(super) fn may_be_along(&self, degree: usize, variables: usize) -> bool {
         self.degree() == degree as u64 && combinations(degree as u32, variables).round() <= self.len() as f64
     }
@@ -266,7 +265,7 @@ impl Sparse {
             if antiderivative.len() > MOST_POWERS && parts.clone().count() > 1 {
                 return None;
             }
-            // The loop uses Horner's rule over those powers that occur.
+            // The loop applies Horner's rule, but only to the powers that occur.
             let (mut sum, mut above) = (Sparse::default(), 0);
             for (power, part) in parts.rev() {
                 sum = sum.times(&form.power(above.max(power as u32) - power as u32)?)?;
@@ -293,7 +292,7 @@ impl Sparse {
         store.sum(LinearForm::default(), &parts)
     }
 
-    /// Converts to a polynomial whose variables are `variables`. All variables that occur must be in this list.
+    /// Converts this polynomial to a polynomial in `variables`. All variables that occur must be in this list.
     pub(super) fn polynomial(&self, variables: &[usize]) -> Polynomial {
         let mut terms = BTreeMap::new();
         for (monomial, coefficient) in &self.0 {
@@ -320,7 +319,7 @@ fn raised(monomial: &[(usize, u32)], power: u32) -> Monomial {
     raised.filter(|(_, power)| *power > 0).collect()
 }
 
-/// Returns a power of a sum of two terms. The two terms have different monomials.
+/// Returns a power of a sum of two terms with different monomials.
 fn binomial(
     (one, a): (&Monomial, &Rational),
     (other, b): (&Monomial, &Rational),
@@ -345,8 +344,8 @@ fn binomial(
     Some(Sparse(terms))
 }
 
-/// Returns the approximate number of ways to write `power` as a sum of `parts` non-negative integers. This number is the number of terms in a
-/// power of a sum.
+/// Returns the approximate number of ways to write `power` as a sum of `parts` non-negative integers. A power of a sum has this number of
+/// terms.
 fn combinations(power: u32, parts: usize) -> f64 {
     let factor = |at: usize| (f64::from(power) + at as f64) / at as f64;
     (1..parts).map(factor).product()

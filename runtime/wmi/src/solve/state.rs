@@ -8,7 +8,7 @@ use crate::rational::Rational;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 
-/// A part of the problem. A state consists of constraints that are known to hold, other formulas that must hold, a weight, and variables.
+/// A part of the problem: constraints that are known to hold, other formulas that must hold, a weight, and variables.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct State {
     /// The constraints that are known to hold.
@@ -141,8 +141,8 @@ pub(super) struct Split {
     pub parts: Vec<State>,
 }
 
-/// Splits a state into parts without common variables. Two variables are in the same part if a constraint, a formula or a factor of the
-/// weight mentions both.
+/// Splits a state into parts without common variables. Two variables are in the same part if a constraint, a formula or a factor of the weight
+/// contains both.
 pub(super) fn split(state: &State, store: &mut TermStore, rows: &Rows, variables: &mut Variables) -> Split {
     let (factor, all) = factors(store, state.weight);
     let mut groups = Groups::new(state);
@@ -207,7 +207,7 @@ fn boolean(variable: &Variable) -> Option<usize> {
     }
 }
 
-/// Disjoint sets of variables. Two sets are joined if a constraint, a formula or a factor of the weight mentions variables of both sets.
+/// Disjoint sets of variables. Two sets are joined if a constraint, a formula or a factor of the weight contains variables of both sets.
 struct Groups {
     all: Vec<Variable>,
     parent: Vec<usize>,
@@ -263,7 +263,8 @@ impl Groups {
     }
 }
 
-/// Returns the variables that occur in formulas that must hold or in factors of the weight with conditions. Also returns all factors of the weight.
+/// Returns two collections: the variables that occur in formulas that must hold or in weight factors with conditions, and all factors of the
+/// weight.
 pub(super) fn conditioned(
     state: &State,
     store: &TermStore,

@@ -1,7 +1,7 @@
 //! Splits a weight that is a sum into terms that are integrated one by one. The weight is split only if this leads to fewer regions.
 //!
-//! A choice is a comparison or a Boolean that a piecewise term depends on. If a sum is integrated as a whole, the choices of all terms together
-//! cut the region into cells. If a term is integrated alone, only its own choices cut the region. For example, `relu(a) + relu(b) + ..` with n
+//! A choice is a comparison or a Boolean that a piecewise term depends on. If a sum is integrated as a whole, the choices of all its terms cut
+//! the region into cells. If a term is integrated alone, only its own choices do. For example, `relu(a) + relu(b) + ..` with n
 //! terms may have `2^n` cells as a whole. Integrated one by one, the terms have only `2 n` cells in total.
 
 use super::simplify::factors;
@@ -17,7 +17,7 @@ const MOST_TERMS: usize = 1_000;
 /// The formulas that must be decided before a term is a polynomial.
 type Choices = BTreeSet<FormulaId>;
 
-/// Splits the weight of a state into a sum of weights with fewer choices, if these weights have fewer cells in total than the whole weight. The
+/// Splits the weight of a state into summands with fewer choices, if all summands together have fewer cells than the whole weight. The
 /// state must be bounded, because in an unbounded state two parts that cancel may both be infinite.
 pub(super) fn apart(state: &State, store: &mut TermStore) -> Option<Vec<TermId>> {
     if !state.conjuncts.is_empty() {
@@ -33,7 +33,7 @@ pub(super) fn apart(state: &State, store: &mut TermStore) -> Option<Vec<TermId>>
             false => groups.entry(choices).or_default().push((factor, term)),
         }
     }
-    // If all choices of a term are also choices of another term, integrating the two together does not lead to more cells.
+    // If all choices of a term are also choices of another term, integrating the two terms together does not increase the number of cells.
     let mut kept: Vec<(Choices, Vec<(Rational, TermId)>)> = Vec::new();
     let mut ordered: Vec<_> = groups.into_iter().collect();
     ordered.sort_by_key(|(choices, _)| std::cmp::Reverse(choices.len()));
@@ -150,7 +150,7 @@ fn choices(store: &TermStore, id: TermId) -> Choices {
                 Formula::Boolean(_) | Formula::AtMost(..) => {
                     found.insert(formula);
                 }
-                // The comparison becomes a choice after all choices of its own term are decided.
+                // The comparison becomes a choice only after all choices of the term that it compares are decided.
                 Formula::Sign(term) | Formula::Zero(term) => {
                     found.insert(formula);
                     terms.push(*term);

@@ -1,4 +1,4 @@
-//! Decides whether a formula that holds only on a set without volume holds at any point, for example on a boundary.
+//! For a formula that does not hold on any set with a volume, decides whether it holds at some point, for example on a boundary.
 
 use super::search::DEEPEST;
 use crate::linear::{HalfSpace, Polytope};
@@ -36,7 +36,7 @@ struct Touch {
     depth: usize,
 }
 
-/// A case of the search: the formulas that must still get their values, and the decisions so far.
+/// A case of the search: the formulas that must still get their required values, and the decisions so far.
 #[derive(Clone)]
 struct Case {
     duties: Vec<(FormulaId, bool)>,
@@ -104,7 +104,7 @@ impl Touch {
         });
     }
 
-    /// Returns whether at least one of `parts` can have the value `value`. Tries them one after the other.
+    /// Returns whether at least one of `parts` can have the value `value`, trying them one after the other.
     fn one_of(&mut self, case: &Case, parts: &[FormulaId], value: bool) -> Option<bool> {
         for part in parts {
             let mut next = case.clone();

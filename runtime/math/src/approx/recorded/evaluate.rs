@@ -26,7 +26,7 @@ pub(super) fn known(op: RecordedOp, kind: RecordedType, operands: &[RecordedOper
 }
 
 impl Recording {
-    /// Evaluates the recording. Returns the bits of its result, given the bits of its inputs.
+    /// Evaluates the recording. Takes the bits of the inputs, and returns the bits of the result.
     pub fn evaluate(&self, inputs: &[u64]) -> u64 {
         let mut values: Vec<u64> = Vec::with_capacity(self.steps.len());
         let read = |operand: &RecordedOperand, values: &[u64]| match *operand {

@@ -106,7 +106,7 @@ fn every_called_function_of_one_operand_is_recorded() {
     }
 }
 
-/// Functions that are computed in `f64` agree with their references after rounding.
+/// After rounding, functions that are computed in `f64` agree with their references.
 #[test]
 fn recorded_rare_functions_agree_with_the_reference() {
     for (precision, bound) in [(Precision::F32, 1e-7), (Precision::F64, 1e-13)] {

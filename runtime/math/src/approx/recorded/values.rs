@@ -1,4 +1,4 @@
-//! Recorded values. A value is either a constant, or a handle for appending operations to a recorder.
+//! Recorded values. A value is either a constant, or a handle to a recorder to which it appends operations.
 
 use super::{RecordedOp, RecordedOperand, RecordedStep, RecordedType, Recorder, evaluate};
 use crate::approx::format::{Double, FloatFormat, Single};

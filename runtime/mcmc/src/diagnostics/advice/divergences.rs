@@ -4,7 +4,7 @@ use super::{ChainFacts, SLOW, agree, named, target, warning};
 use crate::diagnostics::codes::DIVERGENCES;
 use bnnc_base::diagnostic::Diagnostic;
 
-/// If the chains agree, divergences are reported only if more than one in this number of iterations diverged.
+/// If the chains agree, divergences are reported only if more than one iteration in this number diverged.
 const RARE: usize = 10_000;
 
 /// Adds advice about discontinuities if the likelihood may be discontinuous in some parameters.
@@ -22,8 +22,8 @@ pub(super) fn smooth(diagnostic: Diagnostic, facts: &ChainFacts<'_>) -> Diagnost
 
 /// Returns the warning about divergent iterations, with advice for the most likely cause.
 pub(super) fn divergences(facts: &ChainFacts<'_>) -> Option<Diagnostic> {
-    // A sampler without trajectories treats a point without a computable density like any other rejected proposal. The chains of this sampler
-    // therefore do not miss a part of the posterior.
+    // A sampler without trajectories handles a point whose density cannot be computed like any other rejected proposal, so its chains do not miss
+    // a part of the posterior.
     let part = facts.transition.part();
     let follows = part.has_trajectories() || !part.has_acceptance_step();
     let are_few = facts.divergences.saturating_mul(RARE) <= facts.iterations && agree(facts);
@@ -74,8 +74,8 @@ pub(super) fn divergences(facts: &ChainFacts<'_>) -> Option<Diagnostic> {
 /// The advice never recommends a target acceptance rate above this value. Higher rates need very small steps.
 const LARGEST_TARGET: f64 = 0.99;
 
-/// Returns whether a funnel is likely. It is likely if a parameter has an unknown prior scale, and either the energy changes slowly or the chains
-/// disagree. In a funnel, smaller steps do not help, because the energy of a funnel is explored slowly with every step size. If many rows inform a
+/// Returns whether a funnel is likely. It is likely if the prior scale of a parameter is itself unknown, and either the energy changes slowly or
+/// the chains disagree. In a funnel, smaller steps do not help, because the energy changes slowly with every step size. If many rows inform a
 /// parameter, its posterior does not have a funnel. The centred parameterisation then samples it better.
 fn has_funnel(facts: &ChainFacts<'_>) -> bool {
     let is_slow = facts.missing_information.iter().any(|part| *part < SLOW);

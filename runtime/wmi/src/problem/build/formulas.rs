@@ -7,7 +7,7 @@ use super::operators::{Call, Operator};
 use super::{Builder, Meaning, described};
 
 impl Builder {
-    /// Builds the formula of an operator. The arguments of the operator are formulas, or terms that the operator compares.
+    /// Builds the formula of an operator. The arguments are formulas, or terms that the operator compares.
     pub(super) fn logic(&mut self, operator: Operator, call: Call<'_>) -> Result<FormulaId, Flaw> {
         let comparisons = [
             Operator::AtMost,
@@ -75,8 +75,8 @@ impl Builder {
         self.store.not(reversed)
     }
 
-    /// Builds the formula that states that all arguments differ from each other. For terms, the formula fails where two terms are equal.
-    /// This set may be a region with a volume.
+    /// Builds the formula that states that all arguments differ from each other. The set where two terms are equal, and the formula is therefore
+    /// false, may be a region with a volume.
     pub(super) fn distinct(&mut self, call: Call<'_>) -> Result<FormulaId, Flaw> {
         if call.arguments.len() < 2 {
             return Err(call.wants("at least two terms or formulas"));
@@ -110,7 +110,7 @@ impl Builder {
     }
 
     /// Builds an equation. An equation of formulas holds if both formulas are true or both are false. An equation of terms holds where the terms
-    /// are equal. This set may be a region with a volume.
+    /// are equal, which may be a region with a volume.
     pub(super) fn equal(&mut self, call: Call<'_>) -> Result<FormulaId, Flaw> {
         let [first, rest @ ..] = call.arguments else {
             return Err(call.wants("two terms or two formulas"));

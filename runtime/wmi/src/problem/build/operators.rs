@@ -3,8 +3,7 @@
 use super::super::diagnostics::Flaw;
 use super::super::tree::{Position, Tree};
 
-/// An operator. Several names, in the same notation or in different ones, can stand for the same
-/// operator.
+/// An operator. An operator can have several names, in the same notation or in different notations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Operator {
     Add,

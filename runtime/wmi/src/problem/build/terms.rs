@@ -9,8 +9,8 @@ use super::{Builder, described};
 use crate::rational::Rational;
 use dashu_base::BitTest;
 
-/// A product or power is rejected if it has more factors than this in total. The exact result can have a large number of digits: the
-/// digits of one factor, times the number of factors.
+/// A product or power is rejected if it has more factors than this in total. The exact result can have as many digits as one factor,
+/// times the number of factors.
 const MOST_FACTORS: u64 = 4096;
 
 /// A power of a number is rejected if the result would have more bits than this.
