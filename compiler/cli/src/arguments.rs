@@ -11,7 +11,7 @@ use std::path::PathBuf;
 #[derive(Parser, Debug)]
 #[command(name = "bnnc", version, about, max_term_width = 100)]
 pub struct CommandLine {
-    /// Colour diagnostics always, never, or if standard error is a terminal and `NO_COLOR` is not set.
+    /// When to colour diagnostics: always, never, or (`auto`) if standard error is a terminal and `NO_COLOR` is not set.
     #[arg(long, value_name = "WHEN", value_enum, default_value_t, global = true)]
     pub color: Color,
     /// The command.
@@ -62,8 +62,8 @@ pub enum Command {
     Explore(Explore),
     /// Predict for new inputs with a saved run.
     Predict(Predict),
-    /// Integrate a weight function over the region that a formula describes (weighted model integration): exactly, or with a bound on the
-    /// error.
+    /// Integrate a weight function over the region that a formula describes (weighted model integration). The result is exact, or has a
+    /// bound on its error.
     #[cfg(feature = "wmi")]
     Wmi(Wmi),
     /// Internal: worker process of the backend `mlir`.
@@ -157,7 +157,7 @@ pub struct Run {
     /// Print the time of each stage to standard error.
     #[arg(long)]
     pub timings: bool,
-    /// Print every rewrite that is applied to standard error.
+    /// Print each applied rewrite to standard error.
     #[arg(long)]
     pub trace_rewrites: bool,
 }
@@ -172,7 +172,7 @@ pub struct CheckArguments {
     /// Print JSON: one object per diagnostic to standard error, and the cost report to standard output.
     #[arg(long)]
     pub json: bool,
-    /// Fail if the predicted memory use exceeds this size: `500M`, `2G`.
+    /// Fail if the predicted memory use exceeds this size, such as `500M` or `2G`.
     #[arg(long, value_name = "SIZE")]
     pub max_memory: Option<String>,
     /// Print the time of each stage to standard error.
@@ -193,7 +193,7 @@ pub struct Emit {
     pub stage: String,
     /// The program, or one stage of a program in a file that ends in `.graph` or `.loops`.
     pub file: PathBuf,
-    /// The inference block whose stage is printed; by default the first one.
+    /// The inference block whose stage is printed. By default, the first one.
     #[arg(long)]
     pub infer: Option<String>,
     /// The oldest GPU that must be able to run the code of the stage `ptx`.
@@ -216,7 +216,8 @@ pub struct Build {
     /// The path of the executable.
     #[arg(short, long, value_name = "EXE")]
     pub output: PathBuf,
-    /// With `--backend cuda`, the oldest GPU on which the executable must run; it also runs on later GPUs. The default is `sm_80`, whose
+    /// With `--backend cuda`, the oldest GPU on which the executable must run. The executable also runs on later GPUs. The default is
+    /// `sm_80`, whose
     /// code runs on every NVIDIA GPU from the year 2020 on.
     #[arg(long, value_name = "CHIP", value_parser = chips())]
     pub gpu: Option<String>,
@@ -226,7 +227,8 @@ pub struct Build {
     /// `CC` names).
     #[arg(long)]
     pub no_linker: bool,
-    /// The path of `libbnnc_runner.a` or `bnnc-runner`, or of its folder (also `BNNC_RUNTIME`). By default, the folder of `bnnc`.
+    /// The path of `libbnnc_runner.a` or `bnnc-runner`, or of its folder. The variable `BNNC_RUNTIME` has the same effect. By
+    /// default, the folder of `bnnc`.
     #[arg(long, value_name = "PATH")]
     pub runtime: Option<PathBuf>,
 }
@@ -293,12 +295,13 @@ pub struct Predict {
     #[arg(short, long)]
     pub output: Option<PathBuf>,
     /// Write the joint covariance of the outputs of all rows (of a Laplace approximation) to this `npy` file: in the target's units for a Normal
-    /// likelihood, otherwise in the model's.
+    /// likelihood, otherwise in the model's units.
     #[arg(long)]
     pub joint: Option<PathBuf>,
     /// Write the derivatives of the mean and the variance of the outputs with respect to the inputs (of a Laplace approximation) to this
-    /// table. The derivatives are per unit of an input before standardisation, and in the target's units for a Normal likelihood, else in
-    /// the model's units (columns `model_..`). For example, `mean/COLUMN/f0` is the derivative of the mean of the first output with respect
+    /// table. The derivatives are per unit of an input before standardisation, and in the target's units for a Normal likelihood, otherwise
+    /// in the model's units (columns `model_..`). For example, `mean/COLUMN/f0` is the derivative of the mean of the first output with
+    /// respect
     /// to an input column.
     #[arg(long)]
     pub slopes: Option<PathBuf>,
@@ -321,7 +324,8 @@ pub struct Predict {
 #[cfg(feature = "wmi")]
 #[derive(Args, Debug)]
 pub struct Wmi {
-    /// The problem: JSON (an instance, several, or a density of pywmi or wmpy) or SMT-LIB 2.
+    /// The problem, as JSON (an instance, a list of instances, or a density in the format of pywmi or wmpy) or as SMT-LIB
+    /// 2.
     pub file: PathBuf,
     /// Print one JSON object per problem instead of a line.
     #[arg(long)]
@@ -335,13 +339,14 @@ pub struct Wmi {
     /// Stop after this many regions, and print the bounds found so far.
     #[arg(long, value_name = "N", default_value_t = 1_000_000)]
     pub max_regions: usize,
-    /// Leave a region out after this many steps: comparisons of two rays, or terms of an integral over a face.
+    /// Leave out a region that needs more steps than this. A step is a comparison of two rays, or a term of an integral
+    /// over a face.
     #[arg(long, value_name = "N", default_value_t = 1_000_000_000)]
     pub max_steps: u64,
     /// Stop after this many seconds, and print the bounds found so far.
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub max_seconds: Option<std::time::Duration>,
-    /// Stop if more memory would be needed: `500M`, `2G`; by default the free memory.
+    /// Stop if more memory than this is needed, such as `500M` or `2G`. By default, the limit is the free memory.
     #[arg(long, value_name = "SIZE")]
     pub max_memory: Option<String>,
 }

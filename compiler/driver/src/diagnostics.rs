@@ -45,16 +45,16 @@ pub static NO_FILE: Code = Code {
 pub static NO_INFERS: Code = Code {
     id: "E0606",
     title: "nothing to run",
-    explain: "A program without an `infer` item only declares things, so bnnc cannot run it. Add, for example, \
-              `infer fit = vi(Posterior, data) { epochs = 100 }`.",
+    explain: "A program without an `infer` item only declares things, so a run would not compute anything. Add, for \
+              example, `infer fit = vi(Posterior, data) { epochs = 100 }`.",
 };
 
 /// A command of the REPL does not exist or is used wrongly.
 pub static BAD_COMMAND: Code = Code {
     id: "E0607",
     title: "bad command",
-    explain: "In the REPL a line that starts with `:` is a command. `:help` lists the commands and their arguments. Blanks separate arguments, so put an expression with \
-              blanks into parentheses.\n\n```\n:kl Normal(0, 1) Laplace(0, 1)\n:draw Normal(0, 1) 1000\n```",
+    explain: "In the REPL a line that starts with `:` is a command. `:help` lists the commands and their arguments. Spaces separate arguments, so \
+              put an expression that contains spaces into parentheses.\n\n```\n:kl Normal(0, 1) Laplace(0, 1)\n:draw Normal(0, 1) 1000\n```",
 };
 
 /// `--without` names a rewrite that does not exist.
@@ -98,8 +98,8 @@ pub static NO_PORT: Code = Code {
 pub static NOTHING_TO_SAMPLE: Code = Code {
     id: "E0612",
     title: "nothing to sample",
-    explain: "A sampler draws all parameters that its posterior does not mention; lines such as `first.* = map.first.*` fix parameters. Here \
-              every parameter is fixed, or the model does not have parameters, so the sampler cannot draw parameters.\
+    explain: "A sampler draws every parameter that the posterior does not fix. Lines such as `first.* = map.first.*` fix parameters. Here \
+              the sampler cannot draw anything, because every parameter is fixed, or because the model does not have parameters.\
               \n\nWrong: `w = map.w` for every parameter of the model.\n\nRight: \
               fix the first layers and leave the last one out.",
 };
@@ -108,18 +108,18 @@ pub static NOTHING_TO_SAMPLE: Code = Code {
 pub static NO_QUANTITY: Code = Code {
     id: "E0613",
     title: "no such quantity",
-    explain: "`report` names parameters of the model, or quantities that the model computes with `=` from parameters only. A quantity that depends on an example has one \
-              value per row, and is part of the predictions instead.\n\nRight: `report = [theta, tau]` where the model has \
-              `theta = mu + tau * eta`.",
+    explain: "`report` lists parameters of the model, or quantities that the model computes with `=` from parameters alone. A quantity that depends \
+              on the data of an example has one value per row. It belongs to the predictions instead.\n\nRight: `report = [theta, tau]` where the \
+              model has `theta = mu + tau * eta`.",
 };
 
 /// Options that cannot be used together.
 pub static OPTIONS_APART: Code = Code {
     id: "E0614",
     title: "options that cannot be combined",
-    explain: "Each option is valid by itself, but their values contradict each other. For example, a penalty that corrects \
-              for the noise of its estimated variance needs enough batches to estimate this noise. The numbers of a schedule \
-              must suit the number of steps.\n\n\
+    explain: "Each option is valid by itself, but the values of these options contradict each other. For example, a \
+              penalty that corrects for the noise of its estimated variance needs enough batches to estimate this noise. \
+              Another example is a schedule whose times do not suit the number of steps.\n\n\
               Wrong: `penalty = corrected, batches = 2`.\n\n\
               Right: `penalty = corrected, batches = 10`.",
 };
@@ -128,19 +128,19 @@ pub static OPTIONS_APART: Code = Code {
 pub static NO_STATE_FOR_VALUE: Code = Code {
     id: "E0620",
     title: "a file of values cannot start this inference",
-    explain: "`start = safetensors(\"FILE\")` gives the values of parameters. A point estimate or a chain can start from values. A \
-              variational family such as `Normal` cannot start from values. A parameter in its non-centred parameterisation cannot start \
-              from values either.\n\nWrong: `infer fit = vi(Q, \
-              data) { start = safetensors(\"w.safetensors\") }` where `Q` has `w ~ Normal(0, 0.1)`.\n\nRight: `infer fit = map(Model, data) { start = \
-              safetensors(\"w.safetensors\") }`, and `start = fit` in later inferences.",
+    explain: "`start = safetensors(\"FILE\")` gives one value for each parameter. Point estimates and chains can start from such values. \
+              A variational family such as `Normal`, and a parameter in its non-centred parameterisation, cannot start from \
+              them.\n\nWrong: `infer fit = vi(Q, data) { start = safetensors(\"w.safetensors\") }` where `Q` has `w ~ \
+              Normal(0, 0.1)`.\n\nRight: `infer fit = map(Model, data) { start = safetensors(\"w.safetensors\") }`, \
+              and `start = fit` in later inferences.",
 };
 
 /// The option `start` names an inference that does not share any site with this inference.
 pub static USELESS_START: Code = Code {
     id: "E0621",
     title: "a start without common parameters",
-    explain: "`start = OTHER` starts each parameter from the result of the inference `OTHER` for the parameter of the same name and shape. \
-              If none of the parameters has the same name and shape, `start` does not have an effect.\n\n\
+    explain: "With `start = OTHER`, each parameter starts from the result that the inference `OTHER` has for the parameter with the same \
+              name and shape. If the two models do not share a parameter of the same name and shape, `start` does not have an effect.\n\n\
               Wrong: `infer b = nuts(B, d) { start = a }` where the parameters of the model of `a` have other names.\n\n\
               Right: give the layers and parameters of both models the same names.",
 };
@@ -152,18 +152,19 @@ pub static NO_EXACT_INTEGRAL: Code = Code {
     explain: "`collapsed` integrates exactly over a box of weights if two conditions hold. The location of the observation must be an affine or \
               piecewise affine function of these weights (as with ReLU, `max` or `abs`). The observation \
               must be Normal, a class or a Boolean. Otherwise, `collapsed` draws weights from the box, `draws` times per \
-              iterate. It also draws weights for single rows whose box has too many pieces (E0562).\n\n\
+              iterate. It also draws weights for those rows whose box has too many pieces (E0562).\n\n\
               Sampled: `over = all` for a network with a hidden layer, because the weights of its layers multiply each \
               other.\n\n\
-              Exact: `over = last_layer`, or `over = [hidden]` behind a ReLU.",
+              Exact: `over = last_layer`, or `over = [hidden]` if the outputs of `hidden` pass through a ReLU.",
 };
 
 /// The data item has outliers, but the model does not predict classes.
 pub static USELESS_OUTLIERS: Code = Code {
     id: "E0623",
     title: "outliers without classes",
-    explain: "`outliers` are rows for which a classifier should be uncertain. They are compared with the test rows by the entropy of the class \
-              probabilities. A real or a count does not have class probabilities, so the option does not have an effect.\
+    explain: "`outliers` are rows for which a classifier should be uncertain. bnnc compares the entropy of the class probabilities in these \
+              rows with the entropy in the test rows. A real output or a count does not have class probabilities, so the option does not have \
+              an effect.\
               \n\nRight: leave `outliers` out, or use `bnnc predict` and compare the `sd_epistemic` of such rows.",
 };
 
@@ -172,12 +173,12 @@ pub static USELESS_OUTLIERS: Code = Code {
 pub static NO_SECOND_DERIVATIVE: Code = Code {
     id: "E0624",
     title: "a likelihood without the derivative that the curvature needs",
-    explain: "`curvature = ggn` and `hessian` use the second derivative of the log likelihood with respect to the outputs of the network, \
-              `fisher` the first. If this derivative is zero wherever it exists, like the second derivative of `abs(x)`, the data do not \
-              influence the precision. The approximation would then be the prior around the maximum.\n\n\
+    explain: "`curvature = ggn` and `hessian` use the second derivative of the log likelihood with respect to the outputs of the network. \
+              `fisher` uses the first derivative. If the derivative is zero wherever it exists, like the second derivative of `abs(x)`, \
+              the data do not influence the precision. The approximation would then have the width of the prior.\n\n\
               Wrong: `y ~ Laplace(out(x)[0], 1)` in the model and `laplace(Model, data)`.\n\n\
-              Right: use one of these. `laplace(Model, data) { curvature = fisher }` uses outer products of gradients, because the gradients are \
-              not zero. A likelihood such as `StudentT(4, out(x)[0], 1)` has heavy tails but is curved at its centre. `vi` and `nuts` need no \
+              Right: use one of these. `laplace(Model, data) { curvature = fisher }` uses outer products of gradients, which are not zero. A \
+              likelihood such as `StudentT(4, out(x)[0], 1)` has heavy tails but is curved at its centre. `vi` and `nuts` need no \
               second derivative.",
 };
 
@@ -409,7 +410,9 @@ pub fn no_maximum(infer: &InferItem, site: &str, why: NoMaximum<'_>) -> Diagnost
     let (option, text) = match why {
         NoMaximum::NoStart => (
             Training::epochs(),
-            format!("`{name}` uses its start as the maximum, but has no `start` with a value of `{site}`"),
+            format!(
+                "`{name}` uses its start as the maximum, but has no `start` that gives a value of `{site}`"
+            ),
         ),
         NoMaximum::Lacks(start) => (
             Training::start(),

@@ -47,18 +47,19 @@ pub static LOCAL_SITE: Code = Code {
 pub static INFINITE_KL: Code = Code {
     id: "E0302",
     title: "infinite KL divergence",
-    explain: "The KL divergence from the approximation to the prior is infinite if the approximation has probability where \
-              the prior has density zero.\n\n\
+    explain: "The KL divergence from the approximation to the prior is infinite if the approximation gives positive \
+              probability to values at which the density of the prior is zero.\n\n\
               Wrong: `rate: unit ~ Beta(2, 2)` approximated by `rate ~ Gamma(2, 1)`.\n\n\
               Right: a family on the parameter's own support, or a family on the reals, which a bijection transforms to the \
               support.\n\n\
               The KL divergence is also infinite if the log density of the prior does not have a mean under the \
-              approximation. For example, the mean of |w| is infinite under a `Cauchy` or `Horseshoe` approximation, so the \
-              KL divergence from such an approximation to a `Normal`, `Laplace` or `Logistic` prior is infinite. An \
+              approximation. For example, the mean of |w| is infinite under a `Cauchy` or `Horseshoe` approximation. The KL \
+              divergence from such an approximation to a `Normal`, `Laplace` or `Logistic` prior is therefore infinite. An \
               `InverseGamma` prior needs the mean of 1 / w, which is infinite unless the density of the approximation is \
-              small near zero. A Monte Carlo estimate would still be a number.\n\n\
-              Right: a family with lighter tails, a start value of its shape parameter for which the mean exists, or a prior \
-              with heavier tails such as `Cauchy`.",
+              small near zero. A Monte Carlo estimate of an infinite KL divergence would be finite all the same, and \
+              therefore wrong.\n\n\
+              Right: a family with lighter tails, a shape parameter that starts at a value for which the mean exists, or a \
+              prior with heavier tails such as `Cauchy`.",
 };
 
 /// Warns that a KL divergence cannot be shown to be finite.
@@ -66,12 +67,14 @@ pub static UNKNOWN_KL: Code = Code {
     id: "E0286",
     title: "a KL divergence that is not known to be finite",
     explain: "The KL divergence from an approximation to a prior is infinite if the approximation has heavier tails than the prior allows. A \
-              Monte Carlo estimate would still be a number, but the number would be meaningless. bnnc decides whether the KL divergence is \
-              finite from two declarations of both distributions: the ends of the support (`lowest`, `highest`), and how fast the density \
-              falls towards each end (`tails`, or `low_tail` and `high_tail`). The possible tails are `power(index)`, `log_normal`, \
-              `exponential(rate, order)` and `double_exponential(rate)`; each describes how the density falls as `t` grows. At an infinite \
+              Monte Carlo estimate of this KL divergence would be finite all the same, but meaningless. bnnc uses two declarations of each \
+              distribution to decide whether the KL divergence is finite: the ends of the support (`lowest`, \
+              `highest`), and how fast the density falls towards each end (`tails`, or `low_tail` and `high_tail`). \
+              The possible tails are `power(index)`, `log_normal`, `exponential(rate, order)` and \
+              `double_exponential(rate)`; each describes how the density falls as `t` grows. At an infinite \
               end, `t` is the distance from zero; at a finite end, `t` is one over the distance from that end. `power(k)` means a \
-              probability of `t ^ -k` beyond `t`, and `exponential(r, a)` a density like `exp(-(r t) ^ a)`.\n\n\
+              probability of `t ^ -k` beyond `t`, and `exponential(r, a)` means a density that falls like `exp(-(r t) ^ \
+              a)`.\n\n\
               If a distribution of your own lacks these declarations, bnnc cannot decide whether the KL divergence is \
               finite.\n\n    dist Peak(loc: real, scale: positive) on real { log_density(x) = .. }\n\n\
               Declare how fast the density of the distribution falls:\n\n    tails = exponential(1 / scale, 1)",
@@ -105,8 +108,8 @@ pub static NO_OUTPUT: Code = Code {
 pub static NOT_LINEAR: Code = Code {
     id: "E0307",
     title: "an integer that depends on the weights",
-    explain: "`laplace` and `collapsed` linearise the parameters of the likelihood, such as means, logits and scales, in the
-weights. That is impossible for a parameter whose values are integers or increasing vectors.
+    explain: "`laplace` and `collapsed` approximate the parameters of the likelihood, such as means, logits and scales, by
+linear functions of the weights. That is impossible for a parameter whose values are integers or increasing vectors.
 
 Wrong: `y ~ Own(if w > 0 { 1 } else { 0 })` for a distribution \
               `dist Own(k: count) on real` and a weight `w`.
@@ -127,8 +130,8 @@ pub static NO_DENSITY: Code = Code {
 pub static UNKNOWN_LAYER: Code = Code {
     id: "E0320",
     title: "unknown layer",
-    explain: "`local`, `flipout`, `integrate` and `layers` need the names of parameters or layers. A layer means all weights \
-              in it.\n\n\
+    explain: "`local`, `flipout`, `integrate` and `layers` need the names of parameters or layers. The name of a layer \
+              stands for all its weights.\n\n\
               Wrong: `local = [hiden]` for a model with `hidden = Dense(50)`.\n\n\
               Right: `local = [hidden]`, `local = [hidden.w, hidden.b]`.",
 };
@@ -150,9 +153,10 @@ pub static LAYER_FORM: Code = Code {
     id: "E0321",
     title: "a gradient estimator that is not possible for a layer",
     explain: "Local reparameterisation draws the outputs of a layer instead of its weights. The weights must be independent \
-              normal variates under the approximation, and each example must multiply them by a single vector. Flipout \
-              changes the signs of one draw, so the approximation must be symmetric around a centre. `integrate` needs \
-              independent normal weights and a log likelihood that is a polynomial in the outputs of the layer.\n\n\
+              normal variates under the approximation, and each example must multiply these weights by a single vector. \
+              Flipout changes the signs of one draw, so the approximation must be symmetric around a centre. \
+              `integrate` needs independent normal weights and a log likelihood that is a polynomial in the outputs of \
+              the layer.\n\n\
               Wrong: `integrate = [out]` under `y ~ StudentT(4, out(x)[0], 1)`, whose log density is not a polynomial.\n\n\
               Right: `local = [out]`.",
 };
@@ -173,9 +177,9 @@ pub static NO_NOISE: Code = Code {
     id: "E0312",
     title: "a parameter without a non-centred parameterisation",
     explain: "`non_centered = [theta]` samples the noise of a parameter instead of its value: for `theta ~ Normal(mu, tau)` \
-              the sampler draws a standard normal `z` and computes `theta = mu + tau * z`. The parameter must be free and \
-              have all reals as its range. Its prior must have a `draw` of the form `loc + scale * noise` for each element: \
-              `Normal`, `StudentT`, `Cauchy`, `Laplace`, `Logistic` and every other distribution with such a `draw`.\n\n\
+              the sampler draws a standard normal `z` and computes `theta = mu + tau * z`. The parameter must be free, and \
+              every real number must be a valid value of it. The prior must have a `draw` of the form `loc + scale * noise` \
+              for each element, as `Normal`, `StudentT`, `Cauchy`, `Laplace` and `Logistic` have.\n\n\
               Wrong: `non_centered = [tau]` for `tau ~ HalfNormal(1)`, whose noise is positive.\n\n\
               Right: `non_centered = [theta]`, or declare the noise as a parameter, `eta ~ Normal(0, 1)` and `theta = mu + \
               tau * eta`.",
@@ -200,9 +204,9 @@ pub static NO_WEIGHTS: Code = Code {
     title: "not weights that can be random",
     explain: "`over` sets which weights are random: `all`, `last_layer`, layers and parameters by name, or `subnetwork(size, \
               by = score)`. Only parameters that affect the outputs can be random: the mean or the logits of the observed \
-              distribution must depend on them. A noise level or a hyperparameter stays at the maximum. A parameter outside \
-              of all layers may act after the last layer, for example as an intercept that is added to the output of this \
-              layer. `over = last_layer` is then ambiguous: name the layer, `over = [out]`.\n\n\
+              distribution must depend on them. A noise level or a hyperparameter keeps its value at the maximum. A \
+              parameter outside of all layers may act after the last layer, for example as an intercept that is added \
+              to the output of this layer. `over = last_layer` is then ambiguous: name the layer, `over = [out]`.\n\n\
               Wrong: `over = [sigma]` under `y ~ Normal(out(x), sigma)`.\n\n\
               Right: `over = [out]`, or `over = last_layer`.",
 };

@@ -226,7 +226,7 @@ pub static KEYWORD_AS_NAME: Code = Code {
     title: "a keyword used as a name",
     explain: "\
 The words `use const fn layer dist optimiser data model posterior infer compare for in if else return true false`
-are keywords and cannot be used as names. Only the option blocks of `data` and `infer` allow them, as names of
+are keywords and cannot be used as names. Only the option blocks of `data` and `infer` allow these words, as names of
 columns and options.
 
 Wrong:

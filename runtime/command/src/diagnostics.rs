@@ -28,8 +28,7 @@ codes! {
     /// The processor lacks instruction set extensions that the code uses.
     OTHER_PROCESSOR = "E0632", "another processor":
         "`bnnc build` makes code for the processor of this machine, and uses every extension of this processor, such as AVX2 and FMA. An \
-         executable runs only on processors with all these extensions; the message names the \
-         missing ones.\n\n\
+         executable runs only on processors that have all these extensions. The message names the missing extensions.\n\n\
          Build on the oldest machine that the executable has to run on.";
 
     /// An option of the command line was fixed when the executable was built.

@@ -40,7 +40,7 @@ pub static CODES: &[&[&Code]] = &[
 /// not rows.
 pub fn whole_arrays(infer: &str, array: &str) -> Diagnostic {
     let text = format!(
-        "`{infer}` cannot predict new rows: it needs `{array}`, an array that all examples share and new rows do not contain"
+        "`{infer}` cannot predict new rows: it needs `{array}`, an array that all examples share and that new rows do not contain"
     );
     error(&WHOLE_ARRAYS, FaultyInput::Program, text).help("run again with the new arrays")
 }

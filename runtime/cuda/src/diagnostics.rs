@@ -33,9 +33,9 @@ static NO_DEVICE: Code = Code {
 static OLDER_DEVICE: Code = Code {
     id: "E0803",
     title: "a CUDA device that is older than the code requires",
-    explain: "Code for GPUs runs on GPUs of the compute capability that it was compiled for, and on later GPUs. `bnnc run` \
-              and, without `--gpu`, `bnnc build` compile for `sm_80`; bnnc does not make code for older GPUs. An executable \
-              may have been built for later GPUs.\n\n\
+    explain: "Code for GPUs runs on GPUs with the compute capability for which it was compiled, and on later GPUs. `bnnc \
+              run` and, without `--gpu`, `bnnc build` compile for `sm_80`; bnnc does not make code for older GPUs. An \
+              executable may have been built for later GPUs.\n\n\
               Wrong: `bnnc build model.bnn --backend cuda --gpu sm_100 -o model`, and `./model` where the device is \
               `sm_90`.\n\n\
               Right: name the oldest GPU that has to run the executable: `bnnc build model.bnn --backend cuda --gpu sm_90 -o \

@@ -201,7 +201,7 @@ pub fn no_rows_in_array(path: &Path, shape: &[usize]) -> Diagnostic {
         _ => format!("the array has the shape {}, so it is empty", tuple(shape)),
     };
     fault(&codes::NO_ROWS, At::file(path), text)
-        .help("the first axis of an array counts the rows: write an array with at least one row")
+        .help("the length of the first axis of an array is the number of rows: write an array with at least one row")
 }
 
 /// Writes a shape as Python does: `(40, 1)`, `(40,)`.
@@ -220,7 +220,7 @@ pub fn ragged(at: At<'_>, expected: usize, actual: usize) -> Diagnostic {
     let message = format!("expected {expected} cells as in the header, found {actual}");
     fault(&codes::RAGGED, at, message).help(match actual > expected {
         true => "a cell that contains a comma needs double quotes around it",
-        false => "put commas between the cells, one for every cell that is empty",
+        false => "put a comma between any two cells, even if a cell is empty",
     })
 }
 

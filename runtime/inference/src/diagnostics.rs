@@ -49,10 +49,10 @@ codes! {
     pub OTHER_ROWS = "E0577", "metrics of different observations":
         "Metrics can only be compared if they score the same values in the same rows. For example, the `rmse` of `y` \
          and the `rmse` of `log(y)` have different units, and their mean `log_likelihood` per row differs by the mean \
-         of `log(y)`. Some test rows are easier to predict than others. The test rows of `fraction(0.3)` are drawn for \
-         each data item, so that two data items of one file have different test rows. The log density of a real output \
-         and the log probability of a count or a class cannot be compared either, even if the column holds \
-         integers.\n\n\
+         of `log(y)`. Some rows are easier to predict than others, so both inferences must have the same test rows. \
+         With `fraction(0.3)`, each data item draws its own test rows, even if two data items read the same file. The \
+         log density of a real output and the log probability of a count or a class cannot be compared either, \
+         even if the column holds integers.\n\n\
          Wrong: `compare a, b by rmse` with `test = fraction(0.3)` in the data items of both.\n\n\
          Right: use one data item. Each model chooses its inputs by their names (`model A(age: real)`, `model B(age: real, city: index(J))`). \
          Alternatively, write `test = splits(\"splits.json\")` in both data items.";
@@ -70,7 +70,8 @@ pub fn held(infer: &str, names: &str, count: usize) -> Diagnostic {
         "`elpd_loo` of `{infer}` is too high: every draw has the value of {names} that fits all rows best, including the row that is left out"
     );
     warning(&HELD, text)
-        .note(format!("each of these numbers that the data determine raises it by about one nat, so by at most about {count} in all"))
+        .note(format!("each of these numbers that the data determine raises `elpd_loo` by about one nat, so the total is too high by \
+                       at most about {count}"))
         .help("use `nuts` or `vi`, which have a posterior of all parameters, or compare on test rows: `test = fraction(0.2)`")
 }
 

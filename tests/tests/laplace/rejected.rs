@@ -122,7 +122,7 @@ fn known_errors_are_reported_before_training() {
         (
             "laplace(Net, rows) { epochs = 0 }",
             "E0540",
-            "has no `start` with a value of `out.w`",
+            "has no `start` that gives a value of `out.w`",
         ),
         ("laplace(Net, rows) { start = o }", "E0540", "`o` has no `out.w`"),
         (

@@ -19,9 +19,10 @@ pub static CODES: &[&Code] = &[
 static NO_LINKER: Code = Code {
     id: "E0634",
     title: "no C linker",
-    explain: "`bnnc build` makes machine code itself. It calls a C compiler to link this code with the runtime library: the \
-              compiler that the variable `CC` names, or else `cc`. Without a C compiler, `--no-linker` appends the program \
-              to a copy of the prebuilt executable `bnnc-runner` instead.\n\n\
+    explain: "`bnnc build` generates the machine code itself, and calls a C compiler only to link this code with the \
+              runtime library. It calls the compiler that the environment variable `CC` names, or `cc` if `CC` is not set. \
+              If you do not have a C compiler, use `--no-linker`, which appends the program to a copy of the prebuilt \
+              executable `bnnc-runner`.\n\n\
               ```\n\
               bnnc build model.bnn -o model --no-linker\n\
               ```",
@@ -31,10 +32,11 @@ static NO_LINKER: Code = Code {
 static NO_RUNTIME: Code = Code {
     id: "E0635",
     title: "the runtime library of executables does not exist",
-    explain: "`bnnc build` links the static library `libbnnc_runner.a`, or with `--no-linker` copies the executable \
-              `bnnc-runner`. The command below builds both files from the sources of bnnc. `bnnc build` looks for them \
-              beside `bnnc`, then in `../lib/bnnc`; `--runtime PATH` or the variable `BNNC_RUNTIME` names another folder or \
-              file. The runtime must come from the same sources as `bnnc`, because both share the layout of compiled programs.\n\n\
+    explain: "`bnnc build` links the static library `libbnnc_runner.a`. With `--no-linker`, it copies the executable \
+              `bnnc-runner` instead. The command below builds both files from the sources of bnnc. `bnnc build` looks \
+              for them beside `bnnc`, then in `../lib/bnnc`. To use another folder or file, set `--runtime PATH` or \
+              the environment variable `BNNC_RUNTIME`. The runtime must come from the same sources as `bnnc`, because \
+              both share the layout of compiled programs.\n\n\
               ```\n\
               cargo build --release -p bnnc-runner\n\
               ```",
@@ -44,9 +46,9 @@ static NO_RUNTIME: Code = Code {
 static LINK_FAILED: Code = Code {
     id: "E0636",
     title: "the linker failed",
-    explain: "The C compiler started, but did not make an executable; the notes show its output. The usual reasons are a runtime library of \
-              another build, a C compiler for another architecture (`CC` may name a cross compiler), or a missing C library. `--no-linker` \
-              does not need a linker.",
+    explain: "The C compiler started, but did not make an executable; the notes show its output. The usual reasons are a runtime library \
+              from another build, a C compiler for another architecture (`CC` may name a cross compiler), or a missing C library. \
+              `--no-linker` does not need a linker.",
 };
 
 /// The executable cannot be written.

@@ -1033,7 +1033,7 @@ fn an_output_with_the_name_of_another_column_needs_a_target() {
         "E0292",
         1,
         &[
-            "`y` would be the last column `a`, but the data have a column `y`",
+            "`y` would be read from the last column, `a`, but the data have a column `y`",
             "write `target = y`",
         ],
     );

@@ -8,10 +8,10 @@ use bnnc_hir::tree::InferItem;
 pub static METRIC_DOES_NOT_APPLY: Code = Code {
     id: "E0566",
     title: "a metric that does not apply",
-    explain: "Every metric in `compare .. by ..` must exist for every inference of the comparison. `rmse`, `coverage`, `crps` and `sd` apply to numbers; `accuracy`, \
-              `nll`, `brier`, `ece` and `entropy` to classes; `ood_entropy` and `ood_auroc` to classes if the data have `outliers`. If the model has several outputs, a \
-              metric of one output begins with the output's name: `y.rmse`. `elpd_loo` needs draws of a posterior. `map` does not have such \
-              draws.\n\nWrong: `compare fit by \
+    explain: "Every metric in `compare .. by ..` must exist for every inference of the comparison. `rmse`, `coverage`, `crps` and `sd` apply to \
+              numbers. `accuracy`, `nll`, `brier`, `ece` and `entropy` apply to classes, and so do `ood_entropy` and `ood_auroc` if the data have \
+              `outliers`. If the model has several outputs, write the name of the output before the metric: `y.rmse`. \
+              `elpd_loo` needs draws of a posterior. `map` does not have such draws.\n\nWrong: `compare fit by \
               accuracy` where `fit` predicts a number.\n\nRight: `compare fit by rmse`.",
 };
 

@@ -8,11 +8,12 @@ use bnnc_hir::tree::InferItem;
 pub static ENDLESS_STEPS: Code = Code {
     id: "E0722",
     title: "an optimiser that cannot converge",
-    explain: "The arguments of the optimiser are inside their ranges, but at an end at which it no longer works. With a momentum \
-              of 1, gradients add up forever: where the gradient is zero, the parameters move on as fast as before. With \
-              `beta1 = 1` or `beta2 = 1`, Adam divides zero by zero. An optimiser that divides by the size of the last gradient \
-              divides by zero where the gradient is zero. bnnc tests the steps of the optimiser on a gradient that \
-              is 1 in the first iteration and 0 in the following ones.\n\n\
+    explain: "All arguments of the optimiser are inside their ranges, but one of them is at the end of its range, where the \
+              optimiser no longer works. With a momentum of 1, gradients add up forever: where the gradient is zero, \
+              the parameters move on as fast as before. With `beta1 = 1` or `beta2 = 1`, Adam divides zero by zero. An \
+              optimiser that divides by the size of the last gradient divides by zero where the gradient is zero. bnnc \
+              tests the steps of the optimiser on a gradient that is 1 in the first iteration and 0 in the following \
+              ones.\n\n\
               Wrong: `optimiser = Nesterov(1e-3, momentum = 1)`.\n\n\
               Right: `optimiser = Nesterov(1e-3, momentum = 0.9)`.",
 };
@@ -34,7 +35,7 @@ pub fn undefined_steps(infer: &InferItem, ordinal: &str, gradient: f64, step: f6
                 "add a small positive number to a divisor that can be zero, as `RMSProp` adds its `epsilon`"
             }
             false => {
-                "use values inside the ranges of its arguments and not at their ends, such as `beta1 = 0.9`"
+                "use values inside the ranges of the arguments, not at the ends of these ranges, such as `beta1 = 0.9`"
             }
         },
     )

@@ -6,9 +6,9 @@ use bnnc_base::diagnostic::Code;
 pub static OBSERVED_INPUT: Code = Code {
     id: "E0640",
     title: "an output is among the inputs",
-    explain: "Without `inputs = [..]`, all columns except the target are inputs of a data item. A model with several outputs \
-              observes further columns, so a vector of all inputs would contain columns that are to be predicted. Name the \
-              inputs.\n\n\
+    explain: "Without `inputs = [..]`, every column of a data item except the target is an input. A model with several \
+              outputs observes more columns than the target, so a vector of all inputs would contain columns that the model \
+              should predict. Name the inputs.\n\n\
               ```\n\
               data d = csv(\"d.csv\")                      // x, weight, height\n\
               data d = csv(\"d.csv\") { inputs = [x] }     // right\n\n\
@@ -19,9 +19,10 @@ pub static OBSERVED_INPUT: Code = Code {
 pub static UNUSED_TRANSFORM: Code = Code {
     id: "E0264",
     title: "an entry of `inputs` that no model uses",
-    explain: "A model with named inputs takes columns by name. An expression of one column in `inputs = [..]` feeds the \
-              input with the name of that column; `NAME = expression` feeds the input `NAME`. The marked expression does not \
-              feed an input of any model of these data, so the models would use the raw values of the columns instead.\n\n\
+    explain: "A model with named inputs takes each input from the column of the same name. In `inputs = [..]`, an expression \
+              of a single column feeds the input with the name of that column; `NAME = expression` feeds the input `NAME`. \
+              The marked expression does not feed an input of any model that uses these data. These models would \
+              therefore use the raw values of the columns.\n\n\
               ```\n\
               data d = csv(\"d.csv\") { inputs = [x, log(a / b)] }\n\
               data d = csv(\"d.csv\") { inputs = [x, ratio = log(a / b)] }   // right\n\n\

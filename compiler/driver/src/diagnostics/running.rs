@@ -10,9 +10,9 @@ pub static NO_RUNNING_MEANS: Code = Code {
     id: "E0324",
     title: "running means are not supported here",
     explain: "A running mean, as in `BatchNorm`, makes the loss of a row depend on the other rows of its training step. Methods \
-              that train update the stored means in their steps and predict with them. A Markov chain needs a density in \
-              which the rows are independent given the parameters. With running means, the density of a row would depend on \
-              the other rows. The gradient estimators `local`, `flipout` and \
+              that train a network update the stored means in every step, and use the stored means for predictions. A Markov \
+              chain needs a density in which the rows are independent given the parameters. With running means, the \
+              density of a row would depend on the other rows. The gradient estimators `local`, `flipout` and \
               `integrate` of `vi` treat rows as independent given the weights.\n\n\
               Wrong: `infer f = nuts(M, d)` for a model with `norm = BatchNorm()`.\n\n\
               Right: use one of the methods that the message lists, or a layer that normalises each example by itself: `norm = \
@@ -48,13 +48,14 @@ pub fn rows_apart(infer: &InferItem, options: &[OptionName], mean: &str) -> Diag
 /// A running mean in a fixed network that does not start from the value in the training of this network.
 pub static UNTAKEN_MEAN: Code = Code {
     id: "E0325",
-    title: "a fixed network without the running means of its training",
+    title: "a fixed network without the running means from its training",
     explain: "A posterior that takes all parameters of a network from an earlier inference block also takes the running means of \
-              the network, because the parameters were trained with them. A mean is taken if that block has a running mean of \
-              the same shape at the same place. Otherwise the mean has the start that the model declares, and the predictions \
-              are those of another network until training steps have moved the mean.\n\n\
-              Wrong: `posterior Q of M { net.* = f.net.* }` where the `net` of `f` has other layers with running means than the \
-              `net` of `M`.\n\n\
+              the network, because the parameters were trained with them. bnnc takes a running mean from that block if the \
+              block has one of the same shape at the same place. Otherwise, the mean starts at the value that the model \
+              declares. Until training steps have moved the mean, the network then predicts differently from the \
+              trained network.\n\n\
+              Wrong: `posterior Q of M { net.* = f.net.* }` where the `net` of `f` and the `net` of `M` have different layers \
+              with running means.\n\n\
               Right: declare the network with one layer, and use this layer in both models.",
 };
 
@@ -83,7 +84,7 @@ pub enum UntakenMean {
 /// Warns that a running mean starts at its declared value although the parameters around it are fixed.
 pub fn untaken_mean(infer: &InferItem, mean: &str, why: &UntakenMean) -> Diagnostic {
     let text = format!(
-        "`{mean}` starts from its declared value, but the parameters of its network come from an earlier training"
+        "`{mean}` starts from its declared value, but the parameters of its network come from an earlier training run"
     );
     let why = match why {
         UntakenMean::SeveralSources => {

@@ -11,9 +11,9 @@ pub static NO_STAGE: Code = Code {
     title: "no such stage",
     explain: "`bnnc emit STAGE FILE` prints one stage of the compilation: tokens, ast, hir, graph, density, training, loops, \
               clif, mlir, ptx, dot. The backend `cranelift` generates `clif`, `mlir` generates `mlir`, and `cuda` generates \
-              `ptx`. With the name of a pass (`bnnc emit loss model.bnn`), the command prints the functions after this pass. \
-              The command also reads a `.graph` file (one function) or a `.loops` file (a loop program), and prints a later \
-              stage of it.\n\n\
+              `ptx`. If `STAGE` is the name of a pass (`bnnc emit loss model.bnn`), the command prints the functions that \
+              this pass returns. The command also reads a `.graph` file (one function) or a `.loops` file (a loop \
+              program), and prints a later stage of it.\n\n\
               Wrong: `bnnc emit clif --backend mlir model.bnn`, `bnnc emit density model.loops`.\n\n\
               Right: `bnnc emit mlir model.bnn`, `bnnc emit clif model.bnn`, `bnnc emit clif model.loops`.",
 };

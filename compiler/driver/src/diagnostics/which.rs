@@ -6,7 +6,7 @@ use bnnc_base::diagnostic::{Code, Diagnostic};
 pub static WHICH_INFER: Code = Code {
     id: "E0617",
     title: "an inference must be chosen",
-    explain: "The run holds results of several inferences. `--infer NAME` chooses the inference that predicts.\n\n\
+    explain: "The run holds results of several inferences. Choose the inference to predict with by `--infer NAME`.\n\n\
               ```\nbnnc predict folder --data new.csv --infer fit\n```",
 };
 

@@ -36,8 +36,8 @@ pub static UNUSED_POSITION: Code = Code {
     id: "E0265",
     title: "positions that no row selects",
     explain: "`index(k)` counts positions from 0. If the size is given, or the classes of an output are numbers, bnnc uses the integers of \
-              the column as positions. Here a position below the largest one never occurs, usually because the column counts from 1. The parameter \
-              at this position keeps its prior; for an output, this class has no training rows.\n\n\
+              the column as positions. Here a position below the largest one never occurs, usually because the column counts from 1. If the column \
+              is an input, the parameter at this position keeps its prior. If it is an output, this class does not have training rows.\n\n\
               ```\nmodel M(x: real) -> grade: index(k) { .. }   // grades are 1, 2, 3: `k` is 4\n\
               model M(x: real) -> grade: index(3) { .. }   // right, with grades 0, 1, 2 in the file\n```\n\n\
               If the size `J` of an input `g: index(J)` is not given elsewhere, the input has one position per distinct \
@@ -258,7 +258,7 @@ pub fn unused_by_integers(span: Span, position: i64, selected: Selected<'_>, sch
         .also(at, format!("has the positions 0 to {}", size - 1))
         .note(format!("in the data `{}`", schema.name))
         .help(format!(
-            "declare `{input}: index(J)` and give the axis the size `J`, for one position per distinct value"
+            "declare `{input}: index(J)` and give the axis the size `J`, so that each distinct value has one position"
         ));
     match position {
         0 => diagnostic.help(format!(
@@ -280,7 +280,7 @@ pub fn missing(span: Span, input: &str, names: &[String], schema: &Schema) -> Di
     let diagnostic = match schema.axes.is_empty() {
         true => diagnostic,
         false => diagnostic.help(format!(
-            "a single input `{input}: real{:?}` takes the whole array of inputs of a row",
+            "a single input `{input}: real{:?}` takes all inputs of a row as one array",
             schema.axes
         )),
     };
@@ -481,11 +481,13 @@ pub fn unlike(span: Span, (output, input): (&str, &str), schema: &Schema) -> Dia
 /// Reports an output that would be bound to the last column of the data item at `data`, although
 /// another column has its name.
 pub fn displaced(span: Span, (output, last): (&str, &str), data: Span) -> Diagnostic {
-    let text = format!("`{output}` would be the last column `{last}`, but the data have a column `{output}`");
+    let text = format!(
+        "`{output}` would be read from the last column, `{last}`, but the data have a column `{output}`"
+    );
     Diagnostic::error(&WRONG_COLUMN, span, text)
         .label("the output")
         .also(data, "does not name its target, so the last column is the target")
         .help(format!(
-            "write `target = {output}` in the data item, or name the target that is meant"
+            "write `target = {output}` in the data item, or name the column that is the target"
         ))
 }

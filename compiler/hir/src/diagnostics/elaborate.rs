@@ -36,8 +36,8 @@ pub fn limit(span: Span, why: impl Into<String>) -> Box<Diagnostic> {
 pub static NO_SIZE: Code = Code {
     id: "E0289",
     title: "a size that is not a positive integer",
-    explain: "The sizes of arrays are positive integers. Here an argument of a layer or the size of an array makes a size zero or negative, or a division leaves a \
-              remainder. The message shows the values.\n\n    \
+    explain: "The size of an array must be a positive integer. Here an argument of a layer, or the declared size of an array, leads to a size that \
+              is zero, negative or not a whole number. The message shows the values.\n\n    \
               n = GroupNorm(4), n(x)   # wrong for an `x` with 6 channels: a group would have 1.5 channels\n    \
               n = GroupNorm(3), n(x)   # right: 2 channels in each of 3 groups",
 };
@@ -95,7 +95,8 @@ fn examples(number: i64) -> String {
 pub static OPEN_ARRAY: Code = Code {
     id: "E0287",
     title: "an array whose length changes from step to step",
-    explain: "A slice or a list inside `for` ends at the loop counter, so its length changes from step to step, but arrays have a fixed length. Apply a reduction directly to the elements, or use a window of constant length.\n\n    \
+    explain: "A slice or a list inside `for` ends at the loop counter, so its length changes from step to step. Arrays must have a fixed length. \
+              Apply a reduction directly to the elements, or use a window of constant length.\n\n    \
               past = y[0..t], y[t] ~ Normal(a * past[0], 1)        # wrong\n    \
               y[t] ~ Normal(a * mean(y[0..t]), 1)                  # right: reduced at once\n    \
               y[t] ~ Normal(dot(w, y[t - 2..t]), 1)                # right: always two elements",

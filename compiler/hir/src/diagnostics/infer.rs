@@ -59,8 +59,8 @@ codes_with_programs! {
     UNKNOWN_OVERRIDE,
     "E0260",
     "`--set` or `--data` with an unknown name",
-    "`--set NAME.KEY=VALUE` needs the name of an inference or a data item of the program, and `--data NAME=PATH` the name of \
-     a data item.",
+    "`--set NAME.KEY=VALUE` needs the name of an inference or a data item of the program. `--data NAME=PATH` needs the name \
+     of a data item.",
     "(bnnc run file.bnn --set nobody.epochs=10)",
     "const A = 1";
     UNKNOWN_FORMAT,

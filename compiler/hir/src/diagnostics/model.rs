@@ -28,13 +28,14 @@ codes_with_programs! {
     OBSERVED_TWICE,
     "E0244",
     "an output with two distributions",
-    "Every output, or every element of an output, has one distribution.",
+    "An output has one distribution, or each of its elements has one distribution.",
     "model M(x: real) -> y: real {\n  y ~ Normal(x, 1)\n  y ~ Normal(0, 1)\n}",
     "model M(x: real) -> y: real {\n  y ~ Normal(x, 1)\n}";
     WIDER,
     "E0245",
     "a type that is wider than the support of its distribution",
-    "The declared type may be narrower than the support of the distribution, which is then truncated. The declared type cannot be wider than the support.",
+    "The declared type may be narrower than the support of the distribution: bnnc then truncates the distribution. The declared type cannot be wider \
+     than the support.",
     "model M(x: real) -> y: real {\n  s: real ~ HalfNormal(1)\n  y ~ Normal(x, s)\n}",
     "model M(x: real) -> y: real {\n  s ~ HalfNormal(1)\n  y ~ Normal(x, s)\n}";
     UNNAMED_LAYER,
@@ -66,7 +67,7 @@ codes_with_programs! {
     "an output that depends on itself",
     "The product of the outputs' distributions is a joint density if each output depends only on earlier outputs or \
      elements. If an output depends on its own value, or two outputs depend on each other, the product is not a joint \
-     density, and its estimates are meaningless.",
+     density, and estimates from it are meaningless.",
     "model M(x: real) -> y: real {\n  b ~ Normal(0, 1)\n  y ~ Normal(b * y, 1)\n}",
     "model M() -> y: real[n] {\n  b ~ Normal(0, 1)\n  for t in 1..n {\n    y[t] ~ Normal(b * y[t - 1], 1)\n  }\n}";
     NO_ACTIVATION,
@@ -82,11 +83,11 @@ codes_with_programs! {
     "E0276",
     "elements that depend on each other",
     "A warning: the product of conditional distributions is a joint density only if no element depends on itself through \
-     other elements. For instance, each element may depend on earlier ones, or each odd element on the even elements beside \
-     it. If two elements depend on each other, the product is not a joint density but a pseudo-likelihood: it uses elements \
-     several times, and the posterior is too narrow. bnnc checks the dependences element by element. If the data select the \
-     elements, as in `y[parent[t]]`, bnnc cannot check them: the product is a joint density only if every parent comes \
-     earlier.",
+     other elements. For instance, each element may depend on earlier ones, or each odd element may depend on the even \
+     elements beside it. If two elements depend on each other, the product is not a joint density but a pseudo-likelihood: \
+     it uses elements several times, and the posterior is too narrow. bnnc checks the dependences element by element. \
+     If the data select the elements, as in `y[parent[t]]`, bnnc cannot check them: the product is a joint density \
+     only if every parent comes earlier.",
     "model M() -> y: real[n] {\n  b ~ Normal(0, 1)\n  for t in 1..n - 1 {\n    y[t] ~ Normal(b * (y[t - 1] + y[t + 1]), 1)\n  }\n}",
     "model M() -> y: real[n] {\n  b ~ Normal(0, 1)\n  for t in 1..n {\n    y[t] ~ Normal(b * y[t - 1], 1)\n  }\n}";
 }

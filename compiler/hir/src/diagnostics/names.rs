@@ -10,8 +10,8 @@ codes_with_programs! {
     DUPLICATE_ITEM,
     "E0201",
     "a name is declared twice",
-    "Two items of one file have the same name. An item of the program may have the name of a library item, which is then \
-     hidden.",
+    "Two items of one file have the same name. An item of the program may have the name of a library item. It then hides \
+     the library item.",
     "const SIZE = 50\nconst SIZE = 60",
     "const SIZE = 50\nconst WIDTH = 60";
     UNKNOWN_NAME,
@@ -29,8 +29,8 @@ codes_with_programs! {
     WRONG_KIND,
     "E0204",
     "a name of the wrong kind",
-    "The name exists, but belongs to the wrong kind of item. For example, `~` needs a distribution, `of` a model, and \
-     `compare` an inference.",
+    "The name exists, but belongs to the wrong kind of item. For example, `~` needs a distribution, `of` needs a model, \
+     and `compare` needs an inference.",
     "model M(x: real) -> y: real {\n  y ~ relu\n}",
     "model M(x: real) -> y: real {\n  y ~ Normal(x, 1)\n}";
     CYCLE,

@@ -8,7 +8,8 @@ codes_with_programs! {
     UNNAMED_MEAN,
     "E0229",
     "a running mean without a name",
-    "A running mean is stored with the trained model under the name that a line of a layer or a model gives it. It is therefore the whole value of such a line, and it cannot stand in a function, in a `for` or inside another expression.",
+    "A running mean is stored with the trained model under the name that a line of a layer or a model gives it. Such a line must therefore have the \
+     form `name = running_mean(..)`. The call cannot stand in a function, in a `for` or inside another expression.",
     "layer Centred()(x: real[n]) -> real[n] {\n  return x - running_mean(x, 0.1, 0)\n}",
     "layer Centred()(x: real[n]) -> real[n] {\n  centre = running_mean(x, 0.1, 0)\n  return x - centre\n}";
 }
@@ -18,7 +19,7 @@ pub static MEAN_OF_SEVERAL: Code = Code {
     id: "E0277",
     title: "a running mean of several quantities",
     explain: "A running mean stores one value for its name. A layer with a running mean, such as `BatchNorm`, can therefore be \
-              called only once, and outside ranges such as `[norm(x[i]) for i in 0..n]`.\n\n    \
+              called only once, and not inside a comprehension such as `[norm(x[i]) for i in 0..n]`.\n\n    \
               h = norm(a(norm(x)))             # wrong, for `norm = BatchNorm()`\n    \
               h = second(a(first(x)))          # right, for `first = BatchNorm()` and `second = BatchNorm()`",
 };

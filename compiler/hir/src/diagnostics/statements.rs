@@ -47,7 +47,7 @@ codes_with_programs! {
     DEFINITION_MISSING,
     "E0237",
     "a definition is missing",
-    "An optimiser needs the learning rate as its first parameter, a `step`, and a `next` for every `state`.",
+    "An optimiser needs a `step`, a `next` for every `state`, and the learning rate as its first parameter.",
     "optimiser O(rate: positive) {\n  state m = 0\n  step = -rate * gradient\n}",
     "optimiser O(rate: positive) {\n  state m = 0\n  next m = gradient\n  step = -rate * m\n}";
     NOT_ELEMENTWISE,

@@ -27,13 +27,13 @@ codes_with_programs! {
     SUPPORT,
     "E0214",
     "a value outside its support",
-    "The value can never be valid for the parameter: for example, a negative scale, or a probability above one.",
+    "The value can never be valid for the parameter: for example, it is a negative scale or a probability above one.",
     "model M(x: real) -> y: real {\n  y ~ Normal(x, -1)\n}",
     "model M(x: real) -> y: real {\n  y ~ Normal(x, 1)\n}";
     ARGUMENT_COUNT,
     "E0215",
     "too many or too few arguments",
-    "Every parameter without a default needs an argument, and more arguments than parameters are not allowed.",
+    "Every parameter without a default needs an argument, and a call cannot have more arguments than there are parameters.",
     "fn f(x: real) -> real {\n  return max(x, 0, 1)\n}",
     "fn f(x: real) -> real {\n  return max(x, 0)\n}";
     UNKNOWN_ARGUMENT,
@@ -313,8 +313,8 @@ pub fn not_a_position(span: Span, found: &str) -> Diagnostic {
     match found.starts_with("real") {
         true => diagnostic
             .note("no function converts a real to an integer")
-            .help("add a column with the position of each row to the data, declare it as an input `g: index(k)`, and select \
-                   with `[g]`")
+            .help("add to the data a column that holds the position for each row, declare it as an input `g: index(k)`, and \
+                   select with `[g]`")
             .help("or compute the position with comparisons: `[if z < 0.5 { 0 } else { 1 }]`"),
         false if found.contains("layer") => {
             diagnostic.help("call the layer to get a value: `name(x)`; its size is the number in its declaration")

@@ -79,7 +79,7 @@ impl fmt::Display for NoExactIntegral {
             NoExactIntegral::Outputs => "there are several outputs",
             NoExactIntegral::PartialOutput => "the observation covers only a part of the output",
             NoExactIntegral::Products => "the weights multiply or divide each other",
-            NoExactIntegral::NestedKinks => "its kinks contain further kinks without end",
+            NoExactIntegral::NestedKinks => "its kinks are nested too deeply",
             NoExactIntegral::Distribution(name) => {
                 return write!(f, "an observation that is `{name}` has no exact integral");
             }
@@ -123,7 +123,7 @@ impl fmt::Display for NoPriorDraws {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let why = match self.why {
             Undrawable::RunningMean => {
-                return write!(f, "only a training determines the running mean `{}`", self.site);
+                return write!(f, "only training determines the running mean `{}`", self.site);
             }
             Undrawable::Improper => "is improper",
             Undrawable::Joint => {
@@ -215,13 +215,13 @@ impl fmt::Display for UnsupportedUse {
             UnsupportedUse::Op(op) => {
                 return write!(f, "`{op}` also uses it, so it is not only a factor of products");
             }
-            UnsupportedUse::OtherWeights => "it is multiplied with other weights that the options name",
+            UnsupportedUse::OtherWeights => "it is multiplied by other weights that the options name",
             UnsupportedUse::SeveralProducts => {
                 "one example uses it several times, so several products share its noise"
             }
             UnsupportedUse::DifferentAxes => "its products sum over different axes",
             UnsupportedUse::SeveralVectors => {
-                "one example multiplies it with several vectors, so the products share its noise"
+                "one example multiplies it by several vectors, so the products share its noise"
             }
             UnsupportedUse::Sum => "it is multiplied with a sum",
             UnsupportedUse::SumAlone => "a product sums only its elements",

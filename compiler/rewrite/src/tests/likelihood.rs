@@ -566,7 +566,7 @@ fn unsupported_estimators_are_rejected_with_a_reason() {
     });
     assert_eq!(
         why(&several, local(&all)),
-        "`local` is not possible for `out.w`: one example multiplies it with several vectors, so the products share its noise"
+        "`local` is not possible for `out.w`: one example multiplies it by several vectors, so the products share its noise"
     );
     assert!(compile(&several, &plain(), 1, flipout(&all)).is_ok());
 

@@ -13,10 +13,11 @@ codes! {
 
     pub(super) LEAK = "E0555", "an input that determines the target":
         "bnnc reports three relations. First, one input (or its logarithm) is an exact linear function of the target (or its logarithm) \
-         in all training rows. Second, the target is a linear function of inputs up to rounding: 0.1 % of its standard deviation. \
-         Third, the levels of an input correspond one to one to the classes, with at least 10 rows for each class: the input is a code \
-         of the class. Such a column is usually the target itself, the target in other units, or a value that was computed from the \
-         target. A model with this input learns only this relation. It cannot predict the target of a row if the column of this row is not \
+         in all training rows. Second, the target is a linear function of inputs, except for rounding errors of at most 0.1 % of \
+         the target's standard deviation. Third, the levels of an input correspond one to one to the classes, \
+         with at least 10 rows for each class: the input is a code of the class. Such a column is usually the \
+         target itself, the target in other units, or a value that was computed from the \
+         target. A model with this input learns only this relation. It cannot predict the target of a row in which this column is not \
          known yet.\n\n\
          Wrong: `inputs = [celsius, fahrenheit], target = celsius`.\n\n\
          Right: `inputs` without the columns that are made from the target.";
@@ -42,7 +43,7 @@ codes! {
 
     pub(super) MISSING_AS_NUMBER = "E0559", "a number or a level that stands for a missing value":
         "A column holds -99, -999, 999 or the like in several rows, far away from all its other values. Many tables mark missing values \
-         by such a number. If it is used as a measurement, such a number dominates every mean and slope. In a column of text, marks \
+         by such a number. If such a number is used as a measurement, it dominates every mean and slope. In a column of text, marks \
          such as `?` and `NA` become levels, each with its own parameters.\n\n\
          Wrong: an age of -999.\n\n\
          Right: leave these rows out of the file, or fill them with a value and add a column that marks them.";
@@ -80,7 +81,8 @@ codes! {
          that is the same in all rows is a multiple of the intercept. The data do not identify the coefficients of such columns: only \
          the priors determine how the columns share the effect, and samplers are slow. bnnc compares only columns whose coefficients \
          enter the model linearly. `a * metres` beside `exp(b * feet)` is not reported, because the data identify both coefficients. \
-         `d1 * x` and `d2 * x` without `x` are not reported either.\n\n\
+         Products such as `d1 * x` and `d2 * x` with the indicators `d1` and `d2` of two groups are not reported \
+         either if the model does not contain `x` itself.\n\n\
          Wrong: `inputs = [metres, feet]`, or a column of ones in `a + dot(w, x)`.\n\n\
          Right: use only one of them: `dot(w, x)` with the column of ones, or `a + dot(w, x)` without it.";
 
@@ -183,7 +185,7 @@ pub fn extrapolation(
     data_warning(&EXTRAPOLATION, text)
         .note(format!("training rows: {train}, {kind} rows: {of_rows}"))
         .help(format!(
-            "use the same units in both, or training rows that cover the {kind} rows"
+            "use the same units in both, or add training rows that cover the range of the {kind} rows"
         ))
 }
 
@@ -210,9 +212,7 @@ pub fn missing_as_number(column: &str, value: f64, rows: usize) -> Diagnostic {
     let text = format!("`{column}` is {value} in {rows} rows, far from its other values");
     data_warning(&MISSING_AS_NUMBER, text)
         .note("it looks like a code for a missing value")
-        .help(
-            "leave these rows out, or replace the code by a value and add a 0/1 column that marks these rows",
-        )
+        .help("leave these rows out, or fill in another value and add a 0/1 column that marks these rows")
 }
 
 /// Returns the warning that a level of a column probably marks missing values.

@@ -65,8 +65,8 @@ codes! {
          probabilities are far too even. `link = bridge` matches a Dirichlet distribution to the logits of a `Categorical`. \
          With this link, predictions suffer least, except if `structure = diagonal` ignores the correlations of the weights. Other \
          likelihoods do not have such a link. For them, use `nuts` or `vi`, which average over the weights and do not need the \
-         curvature at a maximum. If validation rows choose a factor on the prior, this factor only narrows the Gaussian until only its \
-         centre is left.\n\n\
+         curvature at a maximum. It does not help to choose a factor on the prior by validation rows: such a factor narrows the \
+         Gaussian until only the centre is left.\n\n\
          Wrong: `laplace(Net, images) { start = best, over = last_layer }` with an `nll` of 0.49 where `best` has \
          0.19.\n\n\
          Right: for classes, use `laplace(Net, images) { start = best, over = last_layer, link = bridge }`. For other likelihoods, use \
@@ -77,7 +77,8 @@ codes! {
          rows, although rows with similar inputs have similar targets. With an independent distribution for every \
          weight, the noise of many hidden units lowers the likelihood more than a dependence on the inputs raises it. \
          The evidence lower bound of a wide network therefore has its maximum, or a local maximum, at a constant \
-         function (Trippe and Turner 2018; Coker et al. 2022). Longer training does not leave that maximum.\n\n\
+         function (Trippe and Turner 2018; Coker et al. 2022). Longer training does not get away from that \
+         maximum.\n\n\
          Wrong: two layers `Dense(40)` and `vi` for 160 rows, or `Normal(scale = 1)` as the start of the posterior.\n\n\
          Right: use `nuts`, or `laplace` around a `map`. Alternatively, use fewer units, such as `Dense(10)`, and a narrow start, \
          `Normal(scale = 0.05)`. Add `restarts = 4`, because narrow networks have several optima.";
@@ -356,7 +357,7 @@ pub fn worse_than_centre(infer: &str, [centre, own]: [f64; 2], kind: &str, lapla
         (None, _) => warning,
     };
     let centre = match laplace.search {
-        true => "or use the centre alone: `map` with the same options of the search",
+        true => "or use the centre alone: `map` with the same search options",
         false => "or use the centre alone: the inference that it starts from",
     };
     warning.help(average(laplace)).help(centre)

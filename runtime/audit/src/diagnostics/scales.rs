@@ -18,8 +18,8 @@ codes! {
          of an input is above 100. The best weights then differ by similar factors, and training and sampling are slow or end in a bad \
          optimum. If all values of an input are below 0.001, such priors leave the input without an effect. Chains that start too far \
          from the posterior get stuck and disagree. If chains are stuck, bnnc also checks inputs that are declared by name, such as \
-         `height: real`, and outputs above a million. bnnc does not check columns that have their smallest or largest value in nine of \
-         ten rows.\n\n\
+         `height: real`, and outputs above a million. bnnc does not check a column in which nine of ten rows have the smallest value, \
+         or nine of ten rows have the largest value.\n\n\
          Wrong: `data d = csv(\"d.csv\")` with a column in millimetres beside one in kilometres.\n\n\
          Right: `data d = csv(\"d.csv\") { standardise = [inputs] }`, or `normalise = channels` for images.";
 
@@ -34,8 +34,8 @@ codes! {
         "If columns of a linear predictor are correlated, their coefficients are correlated in the posterior. A variational \
          family with independent elements cannot represent that, so the standard deviations of the coefficients come out \
          too small. The number in the message is the square root of the variance inflation factor, which bnnc computes from \
-         the columns, from the standard deviations of the priors, and from an estimate of the noise. It is exact for normal \
-         priors and a Normal likelihood. The means are not affected.\n\n\
+         the columns, from the standard deviations of the priors, and from an estimate of the noise. This number is exact \
+         for normal priors and a Normal likelihood. The means are not affected.\n\n\
          Wrong: `k + p * height + q * weight` and `k, p, q ~ Normal()`, with heights and weights that rise together.\n\n\
          Right: use one family for the coefficients, `p, q ~ FullRankNormal()`, or use `nuts`.";
 }

@@ -28,8 +28,8 @@ codes! {
     /// A file in the folder of a run is damaged.
     pub(super) DAMAGED_PART = "E0516", "the folder of a run is damaged":
         "`bnnc predict` reads `manifest.json`, `program.json` and `posterior.safetensors`. `manifest.json` holds \
-         checksums of the other two, so that predictions are made only from unchanged files of one run. A file was \
-         changed, cut off, or copied from another run; or a run was killed at the moment when its results replaced \
+         checksums of the other two, so that predictions are made only from unchanged files of one run. Either a \
+         file was changed, truncated or copied from another run, or a run was killed while its results replaced \
          earlier ones.\n\n\
          Wrong: `cp other/posterior.safetensors run/`, then `bnnc predict run --data new.csv`.\n\n\
          Right: copy the whole folder. To finish a run that was killed, use `bnnc run PROGRAM --resume run`.";
@@ -44,10 +44,10 @@ codes! {
     /// Some outputs do not have predictions in tables.
     pub(super) NO_PREDICTIONS = "E0519", "the outputs have no predictions":
         "A table of predictions has the mean of each output, and its quantiles if the distribution of the output has a sampler. This \
-         inference cannot have a table, for one of three reasons. The distributions of the model may lack both `mean` and `draw`, so \
-         that the table would contain only row numbers. An output may have several values per row, such as `-> y: real[2]`. Several values do \
-         not fit into one column. Or the model takes whole columns, such as `-> y: real[n]`: it describes only the rows that it was trained \
-         on, not new rows.\n\n\
+         inference cannot have a table, for one of three reasons. First, the distributions of the model may lack both `mean` and `draw`, so \
+         that the table would contain only row numbers. Second, an output may have several values per row, such as `-> y: real[2]`, which do \
+         not fit into one column. Third, the model may take whole columns, such as `-> y: real[n]`. It then describes only the rows that it \
+         was trained on, not new rows.\n\n\
          Wrong: `dist D(loc: real) on real { log_density(x) = .. }`.\n\n\
          Right: the same with `mean = loc`, or with `draw = loc + standard_normal()`.";
 }

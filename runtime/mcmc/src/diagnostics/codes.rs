@@ -20,12 +20,13 @@ codes! {
         "R-hat compares the spread of all draws with the spread within half chains, after the values have been replaced \
          by their ranks. R-hat is 1 if the chains agree. Above 1.01 the chains still depend on where they started, or \
          are in different modes: do not use their estimates.\n\n\
-         Longer chains help if they drift slowly. If every chain stays in its own mode, for example because the hidden \
-         units of a network can be exchanged, the chains never agree on the weights; check the predictions of such a \
-         model instead. If neither the prior nor the data determine a parameter (for example, `Flat` weights when a \
-         line separates the classes), the posterior is improper, and the chains drift further away the longer they run. \
-         The components of a mixture may be in a different order in each chain (label switching): the chains then agree \
-         once each draw is sorted. The type `ordered(2)` keeps the elements in order.\n\n\
+         Longer chains help if the chains drift slowly. If every chain stays in its own mode, for example because the \
+         hidden units of a network can be exchanged, the chains never agree on the weights; check the predictions \
+         of such a model instead. If neither the prior nor the data determine a parameter (for example, `Flat` \
+         weights when a line separates the classes), the posterior is improper, and the longer the chains run, the \
+         further they drift away. The components of a mixture may be in a different order in each chain (label \
+         switching): the chains then agree only if the elements of each draw are sorted. The type `ordered(2)` \
+         keeps the elements in order.\n\n\
          Wrong: `{ warmup = 100, draws = 100 }`.\n\n\
          Right: `{ warmup = 1000, draws = 1000 }`.";
 
@@ -64,7 +65,7 @@ codes! {
          If `k` is above `min(1 - 1 / log10(S), 0.7)` for `S` draws, the row is so influential that its estimate and \
          the sum over all rows are too optimistic.\n\n\
          If there are as many parameters as rows (an effect per row, a large network), each row determines a parameter \
-         of its own. Without this row, the posterior of the parameter changes completely.\n\n\
+         of its own. Without the row, the posterior of its parameter changes completely.\n\n\
          The row may be an outlier, or the model may be so flexible that the row alone determines some weights. Use \
          metrics of test rows instead (`test = fraction(0.2)`). For outliers of a real output, use a likelihood with \
          heavier tails. If the inputs separate the classes almost perfectly, the log likelihood of most rows is near \
@@ -74,8 +75,8 @@ codes! {
 
     pub(super) NOISY_DIFFERENCES = "E0527", "loss differences that are too noisy":
         "The penalty method uses the estimated variance of a loss difference to correct for its noise. That works while the variance is \
-         about 1. From about 2 on, the estimate of the variance is itself so noisy that the draws are too spread out. The other \
-         diagnostics do not show this.\n\n\
+         about 1. If the variance is above about 2, its estimate is itself so noisy that the draws are too spread out. The \
+         other diagnostics do not show this.\n\n\
          Smaller steps reduce the differences and their noise; more rows per batch and more batches reduce the noise \
          only.\n\n\
          Wrong: `proposal = random_walk(0.05)` with a variance of 9.\n\n\
@@ -83,16 +84,16 @@ codes! {
 
     pub(super) CHAINS_WITHOUT_DRAWS = "E0528", "chains without draws":
         "The run was stopped when some chains had draws but others did not. The others were still in their warm-up, or \
-         had not begun because there are fewer threads than chains. Only chains with draws are reported, and R-hat has \
-         fewer chains to compare.\n\n\
-         Wrong: `bnnc run FILE --out DIR`, stopped early, and its means reported as those of all chains.\n\n\
+         had not begun because there are fewer threads than chains. Only chains with draws are reported, so R-hat \
+         compares fewer chains.\n\n\
+         Wrong: stopping `bnnc run FILE --out DIR` early, and reporting its means as those of all chains.\n\n\
          Right: `bnnc run FILE --resume DIR`, which continues the run where it stopped.";
 
     pub(super) NOT_FINITE = "E0529", "quantities that are not finite":
         "Some draws of a quantity are infinite or not a number, so its mean, R-hat and effective sample size do not exist. If the sampler \
          accepts or rejects proposals, the usual cause is an improper posterior: neither the prior nor the data determine some parameter, and \
-         the integral of the density is infinite. `sgld` and `sghmc` accept every step, so their steps may be too long. The draws of other \
-         quantities may be right, but the diagnostics cannot confirm this.\n\n\
+         the integral of the density is infinite. With `sgld` and `sghmc`, which accept every step, the steps may be too long. The draws \
+         of other quantities may be right, but the diagnostics cannot confirm this.\n\n\
          Wrong: `b: positive ~ Flat` where no observation depends on `b`.\n\n\
          Right: `b ~ HalfNormal(1)`.";
 }

@@ -57,9 +57,10 @@ codes! {
          `prior_precision = marginal_likelihood`, and 1e-4 to 1e4 with `prior_precision = validation`. A factor at an end of the range means \
          that the criterion does not have a maximum inside the \
          range. With a large factor, the weights have hardly any spread. The validation rows favour a large factor in two cases: the noise of \
-         the likelihood is already too large, or the Gaussian is wider than the posterior under every factor. The marginal likelihood \
-         prefers a large factor if the weights are at the mean of their prior. With a small factor, the prior does not have an effect. \
-         This warning also appears if the search for several factors ended before it converged.\n\n\
+         the likelihood is already too large, or the Gaussian is wider than the posterior, whatever the value of the factor. The \
+         marginal likelihood prefers a large factor if the weights are at the mean of their prior. With a small \
+         factor, the prior does not have an effect. This warning also appears if the search for several factors \
+         ended before it converged.\n\n\
          Wrong: `laplace(Net, images) { start = best, prior_precision = validation }` for classes.\n\n\
          Right: use one of these: `link = bridge` for classes, a learned noise level, a start that is a maximum, or `nuts` or `vi`, which \
          average over the weights.";

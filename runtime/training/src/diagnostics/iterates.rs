@@ -50,7 +50,7 @@ codes! {
          Blundell 2017). Here all members ended in the same optimum; a linear model, for example, has only one. bnnc \
          computes a standard deviation of each element, given all other parameters, from the curvature of the log \
          posterior. On average over the elements of every parameter, the members scatter by less than a fifth of this \
-         standard deviation. This scatter only shows how precisely each training found the optimum. The printed \
+         standard deviation. This scatter only shows how precisely each training run found the optimum. The printed \
          standard deviations, and the intervals of predictions, contain the noise of the likelihood but not the \
          uncertainty of the parameters.\n\n\
          Wrong: `ensemble(Line, d)` for `y ~ Normal(a + b * x, sigma)`.\n\n\

@@ -10,14 +10,16 @@ codes! {
         "At the end of the training, the loss (the negative log posterior or the negative evidence lower bound of all rows) still falls \
          by more than its noise, or the noise is so large that it would hide a fall. Estimates, standard deviations and predictions \
          come from parameters that were still moving. The reported fall is an extrapolation from the last fifth of the training: it is the \
-         expected fall if the training continued for the same number of steps again. Each step counts in proportion to its learning rate. \
-         Falls below one nat, or below 0.02 per row, are not reported. A training run has diverged if its loss per row rises by more than 10 \
-         nats or ends above 1e8. If the loss does not have noise, as for `map`, and is cheap to compute, bnnc continues from the \
-         end of the training with a descent in double precision. The warning then reports by how much this descent lowered the loss, if \
-         that is more than 0.1 nats for each weight and more than 0.001 per row. This descent also detects plateaus. The loss of `vi` \
-         and `dropout` has noise. For these methods, the descent minimises the mean loss over fixed draws of the noise, and its gain is \
-         measured over other draws. The gain is reported only if it exceeds the threshold by three standard errors. For `vi`, the gain is a KL \
-         divergence, so the threshold does not depend on the number of rows. It is 0.1 nats for each weight, or 0.05 nats if there are at \
+         fall to expect if the training ran again for the same number of steps. The extrapolation weights each step by its learning \
+         rate. Falls below one nat, or below 0.02 per row, are not reported. A training run has diverged if its \
+         loss per row rises by more than 10 nats or ends above 1e8. If the loss does not have noise, as for \
+         `map`, and is cheap to compute, bnnc continues from the end of the training with a descent in double \
+         precision. The warning then reports the amount by which this descent lowered the \
+         loss, if the amount is more than 0.1 nats for each weight and more than 0.001 per row. This descent also detects plateaus. The \
+         loss of `vi` and `dropout` has noise. For these methods, the descent minimises the mean loss over fixed \
+         draws of the noise, and its gain is measured over other draws. The gain is reported only if it exceeds \
+         the threshold by three standard errors. For `vi`, the gain is a KL divergence, so the threshold does not \
+         depend on the number of rows. It is 0.1 nats for each weight, or 0.05 nats if there are at \
          least ten rows for each weight. As an example, a posterior scale that is 22 % too small costs 0.05 nats. If the descent does not \
          lower the loss, the training continues for a few hundred steps with a learning rate that rises again and then falls to zero. These \
          steps recover only a part of the remaining fall, so a fifth of the threshold applies.\n\n\
@@ -45,8 +47,8 @@ codes! {
 
     pub(super) UNBOUNDED_DENSITY = "E0537", "the posterior density has no maximum":
         "A method that maximises the posterior density moved a parameter towards an end of its range. The density keeps rising towards this \
-         end. The usual cause is a scale in the prior of other parameters: as `tau` goes to zero and every \
-         `theta` to `mu`, the density of `theta ~ Normal(mu, tau)` grows without bound, although hardly any of the \
+         end. The usual cause is a scale in the prior of other parameters: as `tau` goes to zero and every `theta` \
+         goes to `mu`, the density of `theta ~ Normal(mu, tau)` grows without bound, although hardly any of the \
          posterior probability is there. The estimates are meaningless: the effects of all groups are equal.\n\n\
          Wrong: `theta: real[J] ~ Normal(mu, tau)` with `tau ~ HalfNormal(5)` and `map`.\n\n\
          Right: `nuts` or `vi`, which average over `tau`. If you need a maximum, give the parameter a fixed value, or a \

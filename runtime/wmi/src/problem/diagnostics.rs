@@ -37,7 +37,7 @@ codes! {
     /// The error for an integral over an unbounded region.
     pub UNBOUNDED = "E0705", "an unbounded problem":
         "The region is unbounded in the direction that the message names, and the weight is not zero there, so that the integral is infinite or does not exist. A \
-         region of zero weight may be unbounded.\n\nWrong: `\"reals\": [[\"x\", \"0\", null]]` with `\"weight\": \"1\"`.\n\nRight: \
+         region in which the weight is zero may be unbounded.\n\nWrong: `\"reals\": [[\"x\", \"0\", null]]` with `\"weight\": \"1\"`.\n\nRight: \
          `\"reals\": [[\"x\", \"0\", \"10\"]]`, or a weight such as `[\"ite\", [\"<=\", \"x\", \
          \"1\"], \"1\", \"0\"]`.";
 
@@ -138,7 +138,8 @@ pub fn gave_up(file: &str, problem: &Problem, reason: &str) -> Diagnostic {
         name => format!("the integration of `{name}` stopped early: {reason}"),
     };
     about(&GAVE_UP, file, problem, text)
-        .help("`--max-regions` allows more regions and cases, `--max-steps` more work on each region, `--max-seconds` more time, `--max-memory` more memory; the error bound printed with the value covers the whole integral, including what was left out")
+        .help("raise `--max-regions` for more regions and cases, `--max-steps` for more work on each region, `--max-seconds` for more time, or \
+               `--max-memory` for more memory; the error bound printed with the value covers the whole integral, including what was left out")
 }
 
 /// Creates the diagnostic for a result that double precision cannot represent. `log_value` is the logarithm of the result if it is

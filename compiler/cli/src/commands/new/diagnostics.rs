@@ -22,7 +22,8 @@ static NO_TABLE: Code = Code {
 static NO_OUTPUT: Code = Code {
     id: "E0661",
     title: "the output of `bnnc new` is not a column",
-    explain: "`--output` names the column that the model predicts, exactly as it stands in the header of the file. Without this option, the last column is the output.\n\n\
+    explain: "`--output` names the column that the model predicts, spelled exactly as in the header of the file. Without this option, the last \
+              column is the output.\n\n\
               ```\nbnnc new cars.csv --output price\n```",
 };
 
@@ -38,8 +39,9 @@ static TOO_FEW: Code = Code {
 static EXISTS: Code = Code {
     id: "E0663",
     title: "`bnnc new` does not replace files",
-    explain: "The program, or the table of complete rows beside it, exists already. It may hold your own changes, so `bnnc new` replaces it only with `--overwrite`. \
-              A table is replaced only together with a program that reads it.\n\n\
+    explain: "The program, or the table of complete rows beside it, exists already. The existing file may hold your own changes, so `bnnc new` \
+              replaces it only with `--overwrite`. A table is replaced only together with a program that reads \
+              it.\n\n\
               ```\nbnnc new cars.csv second.bnn\nbnnc new cars.csv --overwrite\n```",
 };
 
@@ -47,11 +49,11 @@ static EXISTS: Code = Code {
 static UNUSABLE: Code = Code {
     id: "E0664",
     title: "the column cannot be an output",
-    explain: "An output must not have the same value in all rows. A column of text must consist of classes, each with \
-              several rows. An identifier has a different value in almost every row, so it cannot be an output. A column \
-              whose name has a double quote or a line break cannot be named in a program. Without `--output`, the last \
-              column is the output. If this column has missing values, or numbers that are written as text, but would be \
-              usable otherwise, bnnc reports that instead of choosing another column.\n\n\
+    explain: "An output must not have the same value in all rows. An output of text must consist of classes that each \
+              have several rows. An identifier has a different value in almost every row, so it cannot be an output. A \
+              column whose name has a double quote or a line break cannot be named in a program. Without `--output`, \
+              the last column is the output. If the only problem of this column is that it has missing values, or \
+              numbers that are written as text, bnnc reports this problem and does not choose another column.\n\n\
               Wrong: `bnnc new cars.csv --output licence_plate`.\n\n\
               Right: `bnnc new cars.csv --output price`.",
 };

@@ -9,9 +9,10 @@ use bnnc_hir::tree::InferItem;
 pub static NO_ITERATES: Code = Code {
     id: "E0560",
     title: "an inference whose iterates cannot be used",
-    explain: "`iterates = NAME` uses the iterates of an earlier inference. The method then does not train. The earlier inference must \
-              keep its iterates: chains, an ensemble, `collapsed`, and `swag` with `covariance = snapshots` do so. It must \
-              have every free parameter in the same size, and its data must have the same number of splits.\n\n\
+    explain: "With `iterates = NAME`, the method uses the iterates of an earlier inference and does not train itself. The earlier \
+              inference must keep its iterates, as chains, ensembles, `collapsed`, and `swag` with `covariance = snapshots` do. Every \
+              free parameter must have the same size in both inferences, and the data of both must have the same number of \
+              splits.\n\n\
               Wrong: `iterates = fit` after `infer fit = map(Model, data)`.\n\n\
               Right: `iterates = fit` after `infer fit = swag(Model, data) { covariance = snapshots }`, with the same model.",
 };
