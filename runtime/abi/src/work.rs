@@ -1,4 +1,4 @@
-//! The part of an inference block that depends on its method: the list of methods. The record of each method is
+//! The part of an inference block that depends on its method, with one variant for each method. The record of each method is
 //! defined next to its options.
 
 use crate::method::MethodDef;

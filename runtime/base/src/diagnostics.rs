@@ -24,11 +24,11 @@ codes! {
 
     /// A subnetwork that cannot be chosen.
     pub NO_SUBNETWORK = "E0625", "a subnetwork that cannot be chosen":
-        "`over = subnetwork(size, by = score)` chooses the `size` weights with the highest scores: at least that many \
-         weights must affect the outputs on the training rows, and each weight needs a score. A weight behind a unit \
-         that is never active does not affect the outputs. `by = NAME` uses the variances under an earlier inference of \
-         a model with the same parameters. Its method must give variances: `vi`, `swag`, an ensemble or a sampler.\n\n\
-         Wrong: `over = subnetwork(1000)` of a network with 800 weights; `by = map`, which is a point.\n\n\
+        "`over = subnetwork(size, by = score)` chooses the `size` weights with the highest scores. At least `size` weights must affect the outputs \
+         on the training rows, and each weight needs a score. For example, the weights into and out of a unit that is never active do not affect \
+         the outputs. `by = NAME` uses the variances under an earlier inference of a model with the same parameters. The method of that inference \
+         must give variances: `vi`, `swag`, an ensemble or a sampler.\n\n Wrong: `over = subnetwork(1000)` of a network with 800 weights, or `by = \
+         map`, whose result is a single point.\n\n\
          Right: `over = subnetwork(400)`, `over = subnetwork(0.5)`; `by = swag` after an `infer swag = swag(Model, \
          data)`.";
 

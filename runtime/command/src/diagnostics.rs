@@ -19,8 +19,8 @@ codes! {
 
     /// The data differ from the data that the program was compiled for.
     OTHER_DATA = "E0631", "data that differ from those of the build":
-        "A program is compiled for the sizes that its data had at the build: the number of inputs, the shapes of arrays, the number of \
-         classes or levels, and whether columns are numbers, integers or text. The number of rows may differ, except if the model takes \
+        "A program is compiled for the sizes that its data had when it was built: the number of inputs, the shapes of arrays, the number of classes \
+         or levels, and whether each column holds numbers, integers or text. The number of rows may differ, unless the model takes \
          all rows as one sequence or has a parameter per row.\n\n\
          Wrong: `./model --data d=other.csv` where `other.csv` has an additional column.\n\n\
          Right: build again for these data: `bnnc build model.bnn --data d=other.csv -o model`.";

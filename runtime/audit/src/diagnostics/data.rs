@@ -6,8 +6,8 @@ use bnnc_core::diagnostics::data_warning;
 
 codes! {
     pub(super) NOTHING_TO_LEARN = "E0554", "a target without variation":
-        "All training rows have the same target, or some classes of the output never occur in the training rows. From such data, the \
-         model cannot learn differences between these values, and predictions for them come from the prior alone.\n\n\
+        "All training rows have the same target, or some classes of the output never occur in the training rows. From such rows, the model cannot \
+         learn what distinguishes one value of the output from another. Predictions of values that do not occur come from the prior alone.\n\n\
          Wrong: `-> y: index(5)` where `y` is 0, 1 or 2 in all training rows, or a file that was filtered to one class.\n\nRight: declare only \
          the classes that occur, with `-> y: index(3)`, or add training rows of the missing classes.";
 
@@ -28,18 +28,18 @@ codes! {
          Wrong: `csv(\"all.csv\") { test = csv(\"all.csv\") }`; rows that were copied before the split.\n\nRight: one copy of every row, and test rows of their own: `test = fraction(0.2)`.";
 
     pub(super) EXTRAPOLATION = "E0557", "rows outside the range of the training rows":
-        "An input is far outside the range of the training rows: it exceeds the range by more than half of the range's width. This is the case \
-         in at least a fifth of the test rows, or in a new row of `bnnc predict`. Predictions there are extrapolations: they depend on the \
-         form of the model and on its prior. Often the column is in another unit.\n\n\
+        "An input is far outside the range of the training rows: it exceeds the range by more than half the width of that range. This is the case \
+         in at least a fifth of the test rows, or in a new row of `bnnc predict`. Predictions there are extrapolations: they depend on the form of \
+         the model and on its prior. Often, the two sets of rows give the column in different units.\n\n\
          Wrong: heights in centimetres in the training file and in metres in the test file.\n\n\
          Right: the same units in both, or training rows that cover the range to be predicted.";
 
     pub(super) ORDERED_ROWS = "E0558", "a random split of ordered rows":
         "An input rises or falls by the same step from each row of the file to the next: it is a time or a row number. A random split puts \
-         test rows between training rows, so interpolation predicts them. The metrics then do not measure predictions of the future. A row \
-         number is not a property of an \
-         example and should not be an input.\n\nWrong: `test = fraction(0.2)` with an input `month` that counts the rows.\n\n\
-         Right: write the last rows to a test file, `test = csv(\"last.csv\")`, or leave the row number out of `inputs = [..]`.";
+         test rows between training rows, so a model can predict them by interpolation. The metrics then do not measure how well the model predicts \
+         the future. A row number is not a property of an example and should not be an input.\n\nWrong: `test = fraction(0.2)` with an input \
+         `month` that counts the rows.\n\n Right: write the last rows to a test file, `test = csv(\"last.csv\")`, or, for a row number, leave the \
+         column out of `inputs = [..]`.";
 
     pub(super) MISSING_AS_NUMBER = "E0559", "a number or a level that stands for a missing value":
         "A column holds -99, -999, 999 or the like in several rows, far away from all its other values. Many tables mark missing values \
@@ -49,8 +49,9 @@ codes! {
          Right: leave these rows out of the file, or fill them with a value and add a column that marks them.";
 
     pub(super) UNTRAINED_LEVEL = "E0575", "a level without training rows":
-        "A test row selects an element that no training row selects. The size of the axis is fixed by the program. The posterior of the parameters of this \
-         element is their prior.\n\nWrong: `month: index(12)` where the training rows are of January to June and the test rows of July.\n\nRight: training rows of every level that is tested.";
+        "A test row selects an element that no training row selects. The element has parameters, because the program fixes the size of the axis, \
+         but the posterior of these parameters equals their prior.\n\nWrong: `month: index(12)` where the training rows are from January to June, \
+         and the test rows are from July.\n\nRight: training rows of every level that is tested.";
 
     pub(super) UNORDERED_SERIES = "E0583", "a series that is not in time order":
         "If the elements of an output depend on each other, the model uses the rows of the file as a series, in the order of the file. Here a \
@@ -61,8 +62,8 @@ codes! {
          Right: the same file, sorted by month.";
 
     pub(super) DATES = "E0588", "dates as numbers":
-        "A column holds dates that are written as whole numbers of year, month and day, such as 20240131. These numbers do not measure time: 20240131 and \
-         20240201 are one day apart, but differ by 70.\n\nWrong: a column `date` of 20240131, 20240201, ..\n\n\
+        "A column holds dates that are written as whole numbers of year, month and day, such as 20240131. Differences of these numbers are not \
+         times: 20240131 and 20240201 are one day apart, but the numbers differ by 70.\n\nWrong: a column `date` of 20240131, 20240201, ..\n\n\
          Right: days since a first day, or separate columns for the year and the day of the year.";
 
     pub(super) SAME_LEVELS = "E0589", "levels that differ only in upper and lower case":
@@ -75,7 +76,7 @@ codes! {
          intervals and densities are meaningless.\n\nWrong: `-> bought: real` where `bought` is 0 or 1.\n\nRight: `-> bought: bool` and `bought ~ Bernoulli(..)`.";
 
     pub(super) REDUNDANT = "E0642", "collinear inputs":
-        "The model adds coefficients times columns, and these columns are collinear. Two columns are reported if a linear function of \
+        "The model adds up columns that are multiplied by coefficients, and some of these columns are collinear. Two columns are reported if a linear function of \
          one explains more than 99.99 % of the variance of the other: one is a copy of the other, or the same quantity in another unit. \
          Several columns are reported if they add up exactly to a constant or to zero, as the indicators of all levels do. An input \
          that is the same in all rows is a multiple of the intercept. The data do not identify the coefficients of such columns: only \
@@ -88,20 +89,20 @@ codes! {
 
     pub(super) IDENTIFIER = "E0643", "a row number as an input":
         "The values of an input are consecutive whole numbers, one for each row, but not in order: they are row numbers, or times of rows that were shuffled. A \
-         row number is not a property of an example. If the values are times, the shuffled test rows lie between training rows that are close in time, so that \
-         interpolation predicts them.\n\nWrong: `inputs = [id, age]`.\n\nRight: `inputs = [age]`. If the column is a time, sort the rows by \
+         row number is not a property of an example. If the values are times, the shuffled test rows lie between training rows that are close in time, \
+         so that a model can predict them by interpolation.\n\nWrong: `inputs = [id, age]`.\n\nRight: `inputs = [age]`. If the column is a time, sort the rows by \
          it, and test on the last rows.";
 
     pub(super) REPEATED_TRAINING_ROWS = "E0644", "training rows that repeat":
-        "At least a third of the training rows repeat an earlier row, inputs and target, although the target is continuous; or at least a tenth of the \
-         rows of images or arrays of more than 500 numbers do. Copies are not new observations: \
-         standard deviations come out too small, by the square root of the number of copies.\n\n\
+        "At least a third of the training rows have the same inputs and target as an earlier row, although the target is continuous. If the inputs \
+         are images or arrays of more than 500 numbers, a tenth of the rows is enough for this warning. Copies are not new observations: standard \
+         deviations come out too small, by a factor of the square root of the number of copies.\n\n\
          Wrong: a table that was appended to itself, a join that repeats rows, or the same images in two shards.\n\nRight: every row once.";
 
     pub(super) CUT_OFF = "E0648", "a target that seems to be censored":
-        "At least five training rows, and at least one in thirty, have exactly the smallest or the largest value of the \
-         target, although its other values hardly repeat. One cause is censoring: for example, the scale of an \
-         instrument ends, incomes are reported only up to a limit, or a study ended. Another cause is that zeros and other values arise for \
+        "At least five training rows, and at least one in thirty, have exactly the smallest (or exactly the largest) value of the target, although \
+         the other values of the target hardly ever occur twice. One cause is censoring: for example, an instrument cannot measure beyond the end \
+         of its scale, incomes are reported only up to a limit, or a study ended. Another cause is that zeros and other values arise for \
          different reasons. A normal likelihood treats these values as exact measurements.\n\n\
          Wrong: `y ~ Normal(f, sigma)` for prices that are reported as at most 50.\n\n\
          Right: `dist Censored(loc: real, scale: positive) on real { log_density(x) = if x >= 50 { Normal(loc, \

@@ -9,8 +9,8 @@ use bnnc_core::diagnostics::{average, data_warning, milder, warning};
 
 codes! {
     pub(super) INTERVALS = "E0586", "predictive intervals that do not fit":
-        "bnnc reports two cases: of 20 or more values, fewer than half lie in their 90 % predictive intervals; or of 50 \
-         or more values, all lie in their 50 % intervals. Neither case happens by chance: the noise of the model is too \
+        "bnnc reports two cases. Either fewer than half of the values lie in their 90 % predictive intervals (for 20 or more values), or all values \
+         lie in their 50 % intervals (for 50 or more values). Chance does not explain these cases: the noise of the model is too \
          small or too large, the tails of the likelihood do not fit the data, or the model has memorised the training \
          rows.\n\n\
          Wrong: `y ~ Normal(f, 1)` where `y` is 50 away from every possible `f`.\n\n\
@@ -24,8 +24,8 @@ codes! {
          Right: compare by `log_likelihood`, `nll` or `brier`, which judge probabilities.";
 
     pub(super) PRIOR_CONFLICT = "E0645", "a posterior outside its prior":
-        "At the posterior mean of a parameter, the density of its prior is less than exp(-12) times the density at the \
-         prior's mean. For a normal prior, the posterior mean is then more than 4.9 standard deviations away from the \
+        "At the posterior mean, the prior density of a parameter is less than exp(-12) times the prior density at the mean of the prior. For a \
+         normal prior, the posterior mean is then more than 4.9 standard deviations away from the \
          mean of the prior. Prior and data contradict each other. Often the data are not in the unit that the prior was \
          written for, or should have been standardised.\n\n\
          Wrong: `intercept ~ Normal(0, 1)` and `sigma ~ HalfNormal(1)` for incomes around 30,000.\n\n\
@@ -43,16 +43,16 @@ codes! {
          Right: `b ~ Normal(0, 2.5)`.";
 
     pub(super) BIASED = "E0647", "predictions that are off on average":
-        "The mean of the errors (observed minus predicted values) is larger than their scatter, and more than a tenth \
+        "The mean of the errors (observed minus predicted values) is larger than their scatter, and larger than a tenth \
          of the scatter of the target. In twenty rows or more, such a mean does not occur by chance: an intercept is \
          missing, a prior keeps the intercept too small, or the scored rows are not like the training rows.\n\n\
          Wrong: `y ~ Normal(b * x, sigma)` for a target around 100.\n\n\
          Right: `y ~ Normal(a + b * x, sigma)`, or `standardise = [inputs, target]`.";
 
     pub(super) IGNORED_INPUTS = "E0652", "a network that ignores its inputs":
-        "The predictions are the same in all training rows, and all elements of two or more weight matrices are within a hundredth of a \
-         standard deviation of the mean of their prior. The density of a prior over many weights is highest at its mean, although \
-         hardly any of its mass is there. If narrow priors of several layers outweigh the rows, the posterior is highest at the \
+        "The predictions are the same in all training rows. In two or more weight matrices, every element differs from the mean of its prior by \
+         less than a hundredth of the prior's standard deviation. The density of a prior over many weights is highest at its mean, although hardly \
+         any of its mass is there. If narrow priors of several layers outweigh the data, the posterior is highest at the \
          constant function. `map`, `dropout`, `ensemble` and `laplace` search for a maximum, so in this case they learn nothing from the data.\n\nWrong: \
          `Dense(40, prior = Normal(0, 0.2))` twice, `map`, and 160 rows.\n\nRight: `prior = Normal(0, 1)`. With a narrow prior neither fewer units nor `nuts` helps, \
          because nearly all functions under the posterior are constant. With a wide prior, `nuts` averages over the weights instead of maximising.";

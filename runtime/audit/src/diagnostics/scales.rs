@@ -25,8 +25,8 @@ codes! {
 
     pub(super) FAR_FROM_ZERO = "E0650", "a factorised family ignores the correlation of an intercept and a weight":
         "If an input is far from zero relative to its spread, its weight and the intercept are strongly correlated in the posterior. A \
-         variational family with independent elements cannot represent this correlation. The standard deviations of both come out too small, \
-         by a factor: the ratio of the input's root mean square to its standard deviation.\n\nWrong: `a + b * year` with years around 2010 and \
+         variational family with independent elements cannot represent this correlation. The standard deviations of both come out too small. The \
+         factor is the ratio of the input's root mean square to the input's standard deviation.\n\nWrong: `a + b * year` with years around 2010 and \
          `a, b ~ \
          Normal()`.\n\nRight: `standardise = [inputs]`, or one family for both, `a, b ~ FullRankNormal()`.";
 

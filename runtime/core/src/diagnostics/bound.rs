@@ -7,16 +7,15 @@ use bnnc_base::number::rounded;
 
 codes! {
     pub(super) AT_BOUND = "E0582", "a posterior at the bound of its parameter":
-        "The posterior of a parameter piles up at an end of its type or prior: its mean is within 1.4 standard \
-         deviations of the end, and the posterior is much narrower than the interval. The data favour values beyond the \
-         end, so that the end determines the estimate. Scales, probabilities and correlations may lie at 0, 1 or -1, so \
-         these ends are checked only for the coefficients of a linear sum, and only if the mean is within 1.1 standard \
-         deviations of the end. The maximum that `map` and `laplace` find is compared with every end: if it lies at an \
-         end, the density does not have a maximum inside the interval, and standard deviations are meaningless. \
-         `laplace` adds the Jacobian of the interval. With this Jacobian, a maximum exists. With `curvature = ggn` or `fisher`, \
-         though, the Gaussian leaves out the slope of the density towards the end, although this slope determines \
-         nearly all of the spread there. The Gaussian is rejected if a standard deviation would be more than twice its \
-         correct value. `curvature = hessian` contains the slope, but a posterior that falls exponentially from the end \
+        "The posterior of a parameter piles up at an end of the interval that its type or prior allows: the posterior mean is within 1.4 standard \
+         deviations of the end, and the posterior is much narrower than the interval. The data favour values beyond the end, so that the end \
+         determines the estimate. Scales, probabilities and correlations can rightly lie at 0, 1 or -1, so bnnc checks these ends only for the \
+         coefficients of a linear sum, and only if the mean is within 1.1 standard deviations of the end. The maximum that `map` and `laplace` find \
+         is compared with every end: if it lies at an end, the density does not have a maximum inside the interval, and standard deviations are \
+         meaningless. `laplace` works on the unconstrained scale. There, the density includes a Jacobian, so a maximum exists. With `curvature = \
+         ggn` or `fisher`, though, the Gaussian leaves out the slope of the density towards the end, although this slope determines nearly all of \
+         the spread there. The Gaussian is rejected if a standard deviation would be more than twice its correct value. `curvature = hessian` \
+         contains the slope. However, a posterior that falls exponentially from the end \
          is not a transformed Gaussian: the mean is then up to 1.6 times, and the standard deviation up to 2.2 times, \
          as far from the end as it should be.\n\n\
          Wrong: `slope: real(-5, 1.5) ~ Normal(0, 3)` where the data have a slope of 2.\n\n\

@@ -12,7 +12,7 @@ codes! {
     pub TOO_LITTLE_MEMORY = "E0502", "the run would not fit in memory":
         "Before a run allocates anything, bnnc predicts its memory from the program's buffers. This run would need more \
          than the limit given by `--max-memory`. Reduce `batch`, `samples` or `predictive_draws`. Alternatively, use `--only`: the results of \
-         other inferences are then not kept. The process itself and the compiler take about 20 MiB. The prediction does not include them. For \
+         other inferences are then not kept. The process itself and the compiler take about 20 MiB, which the prediction does not include. For \
          `bnnc predict` with `--joint` or `--slopes` the limit is the free \
          memory: predict fewer rows at once.";
 
@@ -36,7 +36,7 @@ codes! {
          data)`.";
 
     pub(super) TOO_MANY_FILES = "E0508", "a batch with fewer rows than there are files":
-        "If the data are in several files, every batch of the penalty method takes rows of each file. The loss differences of each file are computed separately, and \
+        "If the data are in several files, every batch of the penalty method takes rows from each file. The loss differences of each file are computed separately, and \
          only their sums and variances are combined.\n\nWrong: `batch = 2` with three files.\n\nRight: \
          `batch = 30`, which takes ten rows of each file if the files have equally many rows.";
 
@@ -76,7 +76,7 @@ codes! {
 
     pub(super) WHOLE_ARRAYS = "E0553", "no predictions for new rows: the model takes whole arrays":
         "`bnnc predict` makes one prediction for each row of a table. That is impossible if the predictions need an \
-         array that all examples share. Examples are an input `x: real[n]` of a model without inputs per example, and an output that another \
+         array that all examples share. Such an array can be an input `x: real[n]` of a model without inputs per example, or an output that another \
          output depends on. The run does not store such arrays.\n\n\
          Right: use inputs per example (`model M()(x: real) -> y: real`), or start a new run on the new arrays. The new run writes their \
          predictions to `predictions.csv`.";

@@ -15,8 +15,8 @@ codes! {
          to the parameters, weighted by the residuals. If the model fits the data, the residuals cancel, and the term \
          is small. If the model does not fit, for example because the prior keeps the parameters away from the values \
          that would fit, or because the model cannot produce the pattern in the data, the term may be a large part of the \
-         curvature. bnnc compares gradients on both sides of the maximum, along each of the first 32 parameters that the \
-         model declares itself. The warning appears if the whole second derivative would make a standard deviation \
+         curvature. bnnc compares gradients on both sides of the maximum, along each of the first 32 parameters that the model itself declares (not \
+         the weights of layers). The warning appears if the whole second derivative would make a standard deviation \
          more than 1.25 times as large, or if it is more than 1.25 times as large as with the whole second derivative. If \
          the standard deviation is too small, the number in the message is a lower bound.\n\n\
          Wrong: `k ~ Normal(0, 0.1)`, `y ~ Normal(exp(k * x), 0.5)` and `laplace(M, d)` where the data have a `k` of \

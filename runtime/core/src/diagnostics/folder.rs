@@ -49,7 +49,7 @@ codes! {
          not fit into one column. Third, the model may take whole columns, such as `-> y: real[n]`. It then describes only the rows that it \
          was trained on, not new rows.\n\n\
          Wrong: `dist D(loc: real) on real { log_density(x) = .. }`.\n\n\
-         Right: the same with `mean = loc`, or with `draw = loc + standard_normal()`.";
+         Right: the same `dist` with `mean = loc`, or with `draw = loc + standard_normal()`.";
 }
 
 /// An error: the results or the checkpoint of another run would be lost. `what` is the name of

@@ -4,8 +4,8 @@ use bnnc_base::codes;
 
 codes! {
     pub(super) MISSING_FILE = "E0401", "a data file does not exist":
-        r#"The program or the command line names a file that does not exist. Paths in a program are relative to the folder of
-the program, paths on the command line to the working directory. In the name of a file of rows, `*` stands for any
+        r#"The program or the command line names a file that does not exist. Paths in a program are relative to the folder of the program. Paths on \
+the command line are relative to the working directory. In the name of a file of rows, `*` stands for any
 characters: `csv("part-*.csv")` reads all files that match. A pattern that matches no file is an error.
 
     data d = csv("yatch.csv")        # the file is called yacht.csv
@@ -46,8 +46,8 @@ characters: `csv("part-*.csv")` reads all files that match. A pattern that match
     x1,x2,y    # right"#;
 
     pub(super) MISSING_VALUE = "E0408", "a value is missing":
-        r#"A CSV file has an empty cell, or a mark for a missing value such as `NA`, or a Parquet or JSON file has a null. In a
-column of numbers, `-`, `.` and `none` are such marks too. Missing data are not supported. Every way to handle them (drop
+        r#"A CSV file has an empty cell, or a mark for a missing value such as `NA`. In a column of numbers, `-`, `.` and `none` are such marks \
+too. In a Parquet or JSON file, a missing value is a null. Missing data are not supported. Every way to handle them (drop
 the row, fill in a value, model them) changes the posterior, so you have to choose one. `bnnc new` writes a copy of a table
 without the incomplete rows.
 
@@ -56,8 +56,8 @@ without the incomplete rows.
     1,2        # right"#;
 
     pub(super) NOT_FINITE = "E0409", "a value is NaN or infinite":
-        r#"Data must be finite numbers: one NaN would make every gradient NaN. A number too large for 64 bits also counts as
-infinite, and so does an input whose square, after scaling and standardisation, is too large for the precision of the run.
+        r#"Data must be finite numbers: one NaN would make every gradient NaN. A number too large for 64 bits also counts as infinite. The same \
+applies to an input whose square, after scaling and standardisation, is too large for the precision of the run.
 
     x,y
     1,NaN      # wrong
@@ -108,7 +108,7 @@ shards of the data.
 belong together."#;
 
     pub(super) COLUMNS_DIFFER = "E0417", "files of one data item have different columns":
-        r#"Shards and test files form one table, so each file needs the columns of the first one, with the same kind of
+        r#"Shards and test files form one table, so each file needs the columns of the first file, with the same kind of
 values. The order of the columns may differ.
 
     a.csv: x,y      b.csv: x,z    # wrong
@@ -145,8 +145,7 @@ not have one.
     inputs = [X]            # right: all its columns in order"#;
 
     pub(super) BAD_FUNCTION = "E0422", "an unknown function of columns":
-        r#"Column expressions may use `log exp sqrt abs zscore neg` of one argument and `add sub mul div pow eq` of two. Anything
-else belongs in the model."#;
+        r#"Column expressions may use `log exp sqrt abs zscore neg` with one argument and `add sub mul div pow eq` with two. Anything else belongs in the model."#;
 
     pub(super) DOMAIN = "E0423", "a column expression is not finite":
         r#"A function is used outside its domain: for example the logarithm of zero or less, the root of a negative number, or a division by
@@ -170,7 +169,7 @@ number of rows of the table."#;
     split = 19     # right: the last"#;
 
     pub(super) BAD_OPTION = "E0426", "a data option is out of range":
-        r#"A fraction of rows must be above 0 and below 1; where no rows are needed, 0 is allowed too. A scale must be finite
+        r#"A fraction of rows must be above 0 and below 1. If no rows are needed, the fraction may also be 0. A scale must be finite
 and not zero.
 
     validation = 10      # wrong

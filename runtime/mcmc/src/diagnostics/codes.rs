@@ -4,10 +4,10 @@ use bnnc_base::codes;
 
 codes! {
     pub(super) DIVERGENCES = "E0520", "divergent transitions":
-        "In some iterations after the warm-up, the energy was far from constant along the simulated trajectory: in this region, the \
-         step size is too large for the curvature. The sampler avoids such a region, so a part of the posterior is missing from the \
-         draws. Means and intervals may be wrong, even if R-hat is close to 1. Even one divergence in a few thousand iterations needs \
-         attention; if the chains agree, up to one in 10,000 is not reported.\n\n\
+        "In some iterations after the warm-up, the energy was far from constant along the simulated trajectory. Where that happens, the step size \
+         is too large for the curvature of the log density. The sampler avoids this region, so a part of the posterior is missing from the draws. \
+         Means and intervals may be wrong, even if R-hat is close to 1. Even one divergence in a few thousand iterations needs attention. If the \
+         chains agree, up to one divergence in 10,000 iterations is not reported.\n\n\
          A typical cause is the funnel of a hierarchical model, where a small group scale confines the parameters of \
          the groups. Another cause is a comparison with a parameter, such as a change point in `if t < tau`: the \
          density jumps there, and the gradient does not show the jump.\n\n\
@@ -31,9 +31,9 @@ codes! {
          Right: `{ warmup = 1000, draws = 1000 }`.";
 
     pub(super) FEW_EFFECTIVE_DRAWS = "E0522", "the effective sample size (ESS) is low":
-        "The effective sample size is the number of independent draws that would give equally accurate estimates. If it is below 100 per chain, it \
-         is not reliable itself, and neither are R-hat and the standard errors. `ess_bulk` is for means \
-         and medians, `ess_tail` for the 5 % and 95 % quantiles.\n\n\
+        "The effective sample size is the number of independent draws that would give equally accurate estimates. If it is below 100 per chain, \
+         R-hat and the standard errors are not reliable, and the effective sample size is only a rough estimate. `ess_bulk` applies to means and \
+         medians, and `ess_tail` applies to the 5 % and 95 % quantiles.\n\n\
          The effective sample size is proportional to the number of draws. A dense metric helps if parameters are strongly correlated; standardised inputs \
          (`standardise = [inputs]`) help if parameters have very different scales.\n\n\
          Wrong: `{ draws = 100 }`.\n\nRight: `{ draws = 2000, metric = dense }`.";
@@ -52,9 +52,9 @@ codes! {
          Right: `{ metric = dense }`, or `{ max_depth = 12 }`.";
 
     pub(super) ACCEPTANCE_OFF = "E0525", "the acceptance rate is far from its target":
-        "The warm-up adapts the step size until the acceptance rate is `target_acceptance`. After the warm-up, the odds \
-         of acceptance of a chain differ from the odds of the target by a factor of more than six. If the step size is \
-         given, the warning means that fewer than 5 % of the proposals are accepted. Either the warm-up was too short, \
+        "The warm-up adapts the step size until the acceptance rate is `target_acceptance`. This warning appears if the odds of acceptance after \
+         the warm-up differ from the odds of the target by a factor of more than six. If the program sets the step size, the warning appears if \
+         fewer than 5 % of the proposals are accepted. Either the warm-up was too short, \
          or the chain has moved to a region that needs another step size.\n\n\
          Wrong: `{ warmup = 20 }`.\n\n\
          Right: `{ warmup = 1000 }`.";

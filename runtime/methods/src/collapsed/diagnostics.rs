@@ -7,7 +7,7 @@ use bnnc_core::diagnostics::error;
 codes! {
     SHARED_OUTPUTS = "E0561", "several outputs depend on a weight that is integrated over":
         "If each weight that is integrated over affects only one of several Normal outputs, the joint density of a row is the product \
-         of their densities. Otherwise the outputs depend on each other, and `collapsed` does not have a formula for their joint \
+         of the densities of the outputs. Otherwise the outputs depend on each other, and `collapsed` does not have a formula for their joint \
          density.\n\nWrong: `over = [hidden]` if the network has two outputs.\n\nRight: `over = last_layer`, where each output has its own \
          weights.";
 
@@ -33,7 +33,7 @@ codes! {
          \n\nRight: `over = last_layer`.";
 
     LOOKS_AHEAD = "E0565", "a likelihood that uses the targets that it scores":
-        "`compat = published` scores targets like the code that was published with collapsed inference. That code truncates the density to the range of the scored \
+        "`compat = published` scores targets in the same way as the code that was published with collapsed inference. That code truncates the density to the range of the scored \
          targets themselves and normalises it there. Every target becomes more probable, through information that a prediction cannot have. Compare such a likelihood \
          with the published tables only, not with other methods.\n\nRight, for all other comparisons: leave `compat` out.";
 }

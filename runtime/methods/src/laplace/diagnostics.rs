@@ -13,7 +13,7 @@ codes! {
         "A Laplace approximation uses the second derivative of the log likelihood of every training row with respect to the outputs of the network. In the row that \
          the message names, this derivative or the covariance of the outputs is infinite or not a number: the target lies outside the support of the likelihood, or \
          the outputs are so large that the likelihood overflows. Standardise the inputs and the target, and check that scales stay positive.\n\nIf \
-         the log likelihood is concave in the outputs in none of the rows (for example, `Uniform` with learned ends), the generalised Gauss-Newton \
+         the log likelihood is not concave in the outputs in any row (for example, `Uniform` with learned ends), the generalised Gauss-Newton \
          matrix is zero, and the approximation would only repeat the prior.\n\nRight: `curvature = fisher`.";
 
     NO_POSTERIOR = "E0542", "a precision that is not positive definite":
@@ -33,8 +33,8 @@ codes! {
     /// A search for a maximum ended early, or a given start is not a maximum.
     NOT_AT_MAXIMUM = "E0546", "the maximum is not reached":
         "Around a point that is not a maximum of the posterior, the Gaussian has the wrong centre and the wrong shape. With the \
-         gradient `g` of the log posterior and the precision `P` of the Gaussian, the log posterior could still rise by \
-         `g' P^-1 g / 2`, and this is more than 0.1 per weight. If the gradient or its square is not finite, the message contains \
+         gradient `g` of the log posterior and the precision `P` of the Gaussian, the log posterior could still rise by `g' P^-1 g / 2`. This \
+         warning appears if the rise is more than 0.1 per weight. If the gradient or its square is not finite, the message contains \
          `without bound`. Free parameters that are not weights, such as a noise level, are checked along their gradient. A rise is not \
          reported if it is at most 0.1 for each of these parameters plus 0.001 per row. Search longer, with a schedule that ends at \
          small steps (`schedule = cosine`), or start from the result of another inference with the same prior and likelihood.";
@@ -46,8 +46,8 @@ codes! {
          `posterior Fixed of Model { mean = map.mean }`.";
 
     PRIOR_NOT_NORMAL = "E0550", "a prior that is not Normal":
-        "`prior_precision = marginal_likelihood` and `online = true` maximise the marginal likelihood over a factor on the precision of \
-         the prior. The effect of such a factor on the normalising constant is known only if the priors of all weights are Normal; bnnc \
+        "`prior_precision = marginal_likelihood` and `online = true` tune a factor on the precision of the prior: they maximise the marginal \
+         likelihood over this factor. The effect of such a factor on the normalising constant of the prior is known only if the priors of all weights are Normal; bnnc \
          checks this from the log density and its first two derivatives. Other priors, such as `StudentT`, `Laplace` or the priors of \
          constrained weights, have other normalising constants.\
          \n\nRight: use a `Normal` prior, or leave the option out, to use the prior of the model unchanged.";
@@ -66,11 +66,11 @@ codes! {
          average over the weights.";
 
     PRIOR_AVERAGED = "E0552", "a prior that a Kronecker structure replaces by its mean":
-        "If the prior has one precision for a whole weight matrix, it has the same eigenvectors as the Kronecker \
-         product, so the sum of both is exact (Immer et al. 2021, section 4.2). If the precision of the prior varies \
-         within the matrix, in the model or with `prior_structure = diagonal`, each eigenvector gets a weighted mean of \
-         the precisions instead; the weights are the squares of its elements. Standard deviations and the marginal \
-         likelihood are computed with this averaged prior. With the model's own prior, they may be very different.\n\n\
+        "If the prior has a single precision for a whole weight matrix, bnnc adds the prior to the Kronecker product exactly, because both have the \
+         same eigenvectors (Immer et al. 2021, section 4.2). If the precision of the prior varies within the matrix, in the model or with \
+         `prior_structure = diagonal`, each eigenvector gets a weighted mean of the precisions instead: the precisions are weighted by the squares \
+         of the eigenvector's elements. Standard deviations and the marginal likelihood are computed with this averaged prior. Under the model's \
+         own prior, these results may be very different.\n\n\
          Right: use one of these. `structure = full`, `diagonal` and `low_rank(..)` represent such a prior exactly. With `prior_structure = \
          layer`, or one precision per matrix in the model, the prior does not vary within a matrix.";
 
@@ -78,11 +78,11 @@ codes! {
         "The search maximised the posterior of the model. The Gaussian approximates a different posterior: its prior has another precision, or \
          its log likelihood is divided by a temperature. The Gaussian has the spread of this new \
          posterior, but the centre of the old one. With the gradient `g` and the precision `P` of the new log density, \
-         that density could still rise by `g' P^-1 g / 2`, and this is more than 0.1 per weight. If `prior_precision` \
-         is a number, the search maximises the density under that prior, and the centre is right. A factor that is \
-         tuned after the search (`marginal_likelihood`, `validation`) does not move the centre. A factor on the prior \
-         does not move the centre either if the start is used as the maximum. If validation rows choose the factor, the factor only narrows the \
-         Gaussian around this centre, because the maximum under the scaled prior may predict far worse.\n\n\
+         that density could still rise by `g' P^-1 g / 2`. This warning appears if the rise is more than 0.1 per weight. If `prior_precision` is a \
+         number, the search maximises the density under that prior, and the centre is right. A factor that is tuned after the search \
+         (`marginal_likelihood`, `validation`) does not move the centre. A factor on the prior does not move the centre either if the start is used \
+         as the maximum. If validation rows choose the factor, use it only to narrow the Gaussian around this centre. It is not a better prior: the \
+         maximum under the scaled prior may predict far worse.\n\n\
          Wrong: `infer l = laplace(Model, data) { start = map, prior_precision = 100 }`.\n\n\
          Right: use one of these. `infer l = laplace(Model, data) { start = map, steps = 20000, prior_precision = 100 }` continues the search \
          from the start, under the new prior. The model can also declare this prior. Instead of `prior_precision = marginal_likelihood`, write \

@@ -8,16 +8,15 @@ use bnnc_core::diagnostics::{error, warning};
 codes! {
     /// A training stopped before it had enough iterates for a posterior.
     pub(super) TOO_FEW_ITERATES = "E0531", "too few iterates":
-        "`swag` fits a Gaussian to iterates: the weights after every `every`-th epoch that follows `warmup`. `patience` \
-         stopped the training before the second iterate, but a covariance needs at least two (`covariance = point` \
+        "`swag` fits a Gaussian to iterates, which are the weights at the end of every `every`-th epoch after `warmup`. `patience` stopped the training before the second iterate, but a covariance needs at least two (`covariance = point` \
          needs one).\n\n\
          Right: a shorter `warmup`, or a longer `patience` or no `patience`.";
 
     /// The loss was far higher at the end of a training run than at its start, so the iterates are not
     /// near an optimum.
     pub(super) ITERATES_ASTRAY = "E0532", "the optimiser diverged":
-        "The iterates of this training should represent the posterior. The loss per row was higher in the last epoch \
-         than in the first, by more than 1: the steps are too large, and the iterates do not represent the \
+        "The iterates of this training run should represent the posterior, but the loss per row was higher in the last epoch than in the first, by \
+         more than 1. The steps are too large, and the iterates do not represent the \
          posterior.\n\n\
          Wrong: `optimiser = SGD(10)`.\n\n\
          Right: a smaller learning rate, for example ten times smaller, with which the loss does not rise.";

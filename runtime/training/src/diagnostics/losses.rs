@@ -37,9 +37,9 @@ codes! {
          Right: a smaller rate, or a schedule that lets the rate fall to zero: `schedule = cooldown` or `cosine`.";
 
     pub(super) RESTARTS_DIFFER = "E0535", "restarts end at different losses":
-        "With `restarts = n` a method trains from n random starts and keeps the training with the lowest loss at its end. Here the \
-         losses of the best and the worst differ by more than three standard errors, and by more than one nat and 0.02 per row: there are \
-         several optima, and a training run from one start may end in a bad one. The message counts the restarts that end near the \
+        "With `restarts = n` a method trains from n random starts and keeps the training run with the lowest final loss. Here the losses of the \
+         best and the worst restart differ by more than three standard errors, and by more than one nat and 0.02 per row. This means that there are \
+         several optima, and that a training run from one start may end in a bad one. The message counts the restarts that end near the \
          lowest loss. If only one restart ends there, further restarts may find a still lower loss. If all restarts end in the same \
          optimum, they cannot show whether a better optimum exists.\n\n\
          Wrong: `restarts = 1` for such a model.\n\n\
@@ -54,24 +54,24 @@ codes! {
          Right: `nuts` or `vi`, which average over `tau`. If you need a maximum, give the parameter a fixed value, or a \
          prior that keeps it away from the end of its range, such as `InverseGamma(3, 20)`. `LogNormal(0, 1)` bounds \
          the density too, but its maximum can still be far below every plausible scale. A log scale, as in `lt ~ \
-         Normal(0, 2)` and `theta ~ Normal(mu, exp(lt))`, falls in the same way, at best to a scale such as `exp(-30)`. A \
+         Normal(0, 2)` and `theta ~ Normal(mu, exp(lt))`, falls in the same way. The prior of `lt` stops it only at a scale such as `exp(-30)`. A \
          non-centred parameterisation, `z: real[J] ~ Normal(0, 1)` and `theta = mu + exp(lt) * z`, has a bounded density.";
 
     pub(super) SINGLE_ROW = "E0538", "a training step with a single row":
-        "A model with running means, such as one with `BatchNorm`, normalises the rows of a training step together. The variance over a \
+        "A model with running means, such as a model with `BatchNorm`, normalises the rows of a training step together. The variance over a \
          single row is zero or misleading, so every step needs at least two rows. This includes the last step of an epoch. If the inputs and \
          outputs of a model are whole columns, all rows of the file form a single example.\n\n\
          Wrong: `batch = 32` with 65 training rows, because the last step of an epoch has one row.\n\n\
-         Right: use a batch size that leaves no single row, for example `batch = 33`, or `batch = 0`, which uses all rows in each step.";
+         Right: use a batch size that does not leave a step of one row, for example `batch = 33`, or `batch = 0`, which uses all rows in each step.";
 
     pub(super) NO_STREAM = "E0590", "an inference that cannot learn from arriving rows":
-        "Inference can learn from rows that arrive one by one only if no columns of the model are shared by all examples, because shared \
-         columns would have to arrive before all rows. The option must be `kl_weight = exact`, because arriving rows do not have epochs over \
+        "Inference can learn from rows that arrive one by one only if the model has no columns that all examples share. Such columns would have to \
+         arrive before the first row. The option `kl_weight` must be `exact`, because arriving rows do not have epochs over \
          which the KL divergence could be spread.\n\nRight: leave `kl_weight` out.";
 
     pub(super) AT_SADDLE = "E0673", "the training ended at a saddle":
-        "The slope of the loss is zero at the end of the training, but the loss is not at a minimum: a descent from a point at a \
-         distance of about 0.001 ends at a much lower loss. A training run ends at a saddle if the model is symmetric in a parameter and \
+        "The slope of the loss is zero at the end of the training, but the loss is not at a minimum: a descent from a point about 0.001 away from \
+         the final parameters ends at a much lower loss. A training run ends at a saddle if the model is symmetric in a parameter and \
          training starts at the centre of the symmetry. Examples are `b = 0` for `b * b`, and `b = c = 0` for `b * c`. Every step then \
          leaves the parameter where it is. Its estimate is merely the start, and the standard deviation of `laplace` is the standard \
          deviation of the prior.\n\n\

@@ -8,9 +8,9 @@ use bnnc_core::diagnostics::warning;
 
 codes! {
     pub(super) UNREACHED = "E0721", "a schedule that is longer than the training":
-        "The times of `steps`, `swa` and `warmup` are in the unit of the length of the training: epochs after `epochs = \
-         300`, steps after `steps = 20000`. A time after the end of the training is never reached: a milestone does not \
-         lower the rate, and a `warmup` ends below the full rate.\n\n\
+        "The times of `steps`, `swa` and `warmup` are in the unit that the program uses for the length of the training: epochs if it sets `epochs = \
+         300`, or steps if it sets `steps = 20000`. A time after the end of the training is never reached: a late milestone does not lower the \
+         rate, and after a long `warmup`, the rate has not reached its full value.\n\n\
          Wrong: `steps = 5000, schedule = steps([10000, 15000], 0.1)`.\n\n\
          Right: `steps = 20000, schedule = steps([10000, 15000], 0.1)`.";
 }

@@ -23,8 +23,8 @@ codes! {
 
     /// The error for a constraint or a weight that cannot be integrated exactly.
     pub NOT_LINEAR = "E0703", "a constraint that is not linear, or a weight that is not a polynomial":
-        "Constraints compare piecewise linear terms; weights are piecewise polynomials. bnnc cannot integrate exactly with products of variables in a constraint, or \
-         with quotients and functions of variables anywhere.\n\nWrong: `(assert (<= (* x y) 1.0))`.\n\nRight: `(assert (<= (+ x y) 1.0))`, \
+        "Constraints compare piecewise linear terms; weights are piecewise polynomials. bnnc cannot integrate exactly if a constraint contains a \
+         product of variables, or if a quotient or a function of variables occurs anywhere.\n\nWrong: `(assert (<= (* x y) 1.0))`.\n\nRight: `(assert (<= (+ x y) 1.0))`, \
          or the product in the weight.";
 
     /// The error for a problem that exceeds the limits of the readers.
@@ -43,9 +43,9 @@ codes! {
 
     /// The code of the report about a partial result.
     pub GAVE_UP = "E0706", "a problem that needs more work than allowed":
-        "bnnc stopped for one of these reasons. It reached `--max-regions` regions, `--max-seconds`, or a limit on the \
-         number of cases. It needs more memory than `--max-memory` allows (by default, the free memory). Cases are \
-         nested too deep. Or one region has too many faces, or its weight has too many monomials, for an exact \
+        "bnnc stopped for one of these reasons: it reached `--max-regions` regions, `--max-seconds`, or a limit on the number of cases; it needs \
+         more memory than `--max-memory` allows (by default, the free memory); cases are nested too deep; or one region has too many faces, or a \
+         weight with too many monomials, for an exact \
          integral. A power of a linear form counts as one monomial. The printed value is the integral over the regions that bnnc finished. \
          Its error bound covers the whole integral: a region that was left out contributes at most the volume of its \
          box times the largest weight there.\n\n\
@@ -56,11 +56,11 @@ codes! {
 
     /// The code of the report about a result that double precision cannot represent.
     pub OVERFLOW = "E0707", "an integral above the largest number":
-        "The integral is larger than double precision can hold, about 1.8e308. A fraction does not have such a limit, and the logarithm \
-         of the magnitude is in the note and under `log_value` of `--json`. If an integral is too small for double precision, this is not an \
-         error. The value is then 0 with a bound on the absolute error, and `log_value` is the logarithm of the integral.\n\n\
+        "The integral is larger than double precision can hold, about 1.8e308. Fractions do not have such a limit. The note, and `log_value` in the \
+         output of `--json`, contain the logarithm of the magnitude. An integral that is too small for double precision is not an error: its value \
+         is 0, with a bound on the absolute error, and `log_value` is the logarithm of the integral.\n\n\
          Wrong: `bnnc wmi problem.json` where `x` is from 0 to `1e200` and the weight is `x^2`.\n\n\
-         Right: the same with `--exact`, or variables in larger units.";
+         Right: the same command with `--exact`, or variables in larger units.";
 }
 
 /// An error in a text. The error does not include the name of the file, because the readers do not
