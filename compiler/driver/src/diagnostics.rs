@@ -17,6 +17,7 @@ use bnnc_abi::manifest::Training;
 use bnnc_abi::method::declare::OptionName;
 use bnnc_abi::sampling::ChainOptions;
 use bnnc_abi::variational::ViOptions;
+use bnnc_base::codes;
 use bnnc_base::diagnostic::{Code, Diagnostic};
 use bnnc_base::diagnostics::{NO_MAXIMUM, NO_SUBNETWORK};
 use bnnc_hir::tree::{DataItem, InferItem};
@@ -24,195 +25,117 @@ use bnnc_rewrite::methods::laplace::likelihood::ZeroDerivative;
 pub use stages::{NO_STAGE, bad_text, earlier_stage, no_clif, no_pass, no_stage, undefined_distribution};
 use std::sync::Arc;
 
-/// The backend in `--backend` does not exist or is not part of this build.
-pub static NO_BACKEND: Code = Code {
-    id: "E0602",
-    title: "no such backend",
-    explain: "`--backend` names a code generator of this build. `cranelift` compiles for the processor of this machine. \
-              `mlir` compiles through LLVM and uses wider vectors, but the compilation takes about a hundred times as long. \
-              `cuda` compiles for NVIDIA GPUs. Both `mlir` and `cuda` need a `bnnc` that was built with the feature `mlir`. \
-              `reference` is a slow interpreter in double precision, used to check the other backends.",
-};
+codes! {
+    /// The backend in `--backend` does not exist or is not part of this build.
+    pub NO_BACKEND = "E0602", "no such backend":
+        "`--backend` names a code generator of this build. `cranelift` compiles for the processor of this machine. \
+         `mlir` compiles through LLVM and uses wider vectors, but the compilation takes about a hundred times as long. \
+         `cuda` compiles for NVIDIA GPUs. Both `mlir` and `cuda` need a `bnnc` that was built with the feature `mlir`. \
+         `reference` is a slow interpreter in double precision, used to check the other backends.";
 
-/// The program file cannot be read.
-pub static NO_FILE: Code = Code {
-    id: "E0605",
-    title: "cannot read the program",
-    explain: "The program file named on the command line does not exist or is not readable UTF-8 text.",
-};
+    /// The program file cannot be read.
+    pub NO_FILE = "E0605", "cannot read the program":
+        "The program file named on the command line does not exist or is not readable UTF-8 text.";
 
-/// The program does not contain an inference block.
-pub static NO_INFERS: Code = Code {
-    id: "E0606",
-    title: "nothing to run",
-    explain: "A program without an `infer` item only declares things, so a run would not compute anything. Add, for \
-              example, `infer fit = vi(Posterior, data) { epochs = 100 }`.",
-};
+    /// The program does not contain an inference block.
+    pub NO_INFERS = "E0606", "nothing to run":
+        "A program without an `infer` item only declares things, so a run would not compute anything. Add, for \
+         example, `infer fit = vi(Posterior, data) { epochs = 100 }`.";
 
-/// A command of the REPL does not exist or is used wrongly.
-pub static BAD_COMMAND: Code = Code {
-    id: "E0607",
-    title: "bad command",
-    explain: "In the REPL a line that starts with `:` is a command. `:help` lists the commands and their arguments. Spaces separate arguments, so \
-              put an expression that contains spaces into parentheses.\n\n```\n:kl Normal(0, 1) Laplace(0, 1)\n:draw Normal(0, 1) 1000\n```",
-};
+    /// A command of the REPL does not exist or is used wrongly.
+    pub BAD_COMMAND = "E0607", "bad command":
+        "In the REPL a line that starts with `:` is a command. `:help` lists the commands and their arguments. Spaces separate arguments, so \
+         put an expression that contains spaces into parentheses.\n\n```\n:kl Normal(0, 1) Laplace(0, 1)\n:draw Normal(0, 1) 1000\n```";
 
-/// `--without` names a rewrite that does not exist.
-pub static NO_REWRITE: Code = Code {
-    id: "E0608",
-    title: "no such rewrite",
-    explain: "`--without` names a rewrite to switch off, for example `--without exact-kl`. `--trace-rewrites` shows the names of the rewrites that are applied.",
-};
+    /// `--without` names a rewrite that does not exist.
+    pub NO_REWRITE = "E0608", "no such rewrite":
+        "`--without` names a rewrite to switch off, for example `--without exact-kl`. `--trace-rewrites` shows the names of the rewrites that are applied.";
 
-/// The option `patience` is set, but the data do not have validation rows.
-pub static NO_VALIDATION: Code = Code {
-    id: "E0609",
-    title: "patience without validation rows",
-    explain: "`patience` stops the training when the log likelihood of the validation rows no longer improves. The data item therefore needs \
-              validation rows.\n\nWrong: `infer fit \
-              = vi(Q, d) { patience = 10 }` with `data d = csv(\"d.csv\")`.\n\n\
-              Right: `data d = csv(\"d.csv\") { validation = 0.1 }`.",
-};
+    /// The option `patience` is set, but the data do not have validation rows.
+    pub NO_VALIDATION = "E0609", "patience without validation rows":
+        "`patience` stops the training when the log likelihood of the validation rows no longer improves. The data item therefore needs \
+         validation rows.\n\nWrong: `infer fit \
+         = vi(Q, d) { patience = 10 }` with `data d = csv(\"d.csv\")`.\n\n\
+         Right: `data d = csv(\"d.csv\") { validation = 0.1 }`.";
 
-/// The option `prune` is set, but the posterior does not have a site whose weights can be pruned.
-pub static NOTHING_TO_PRUNE: Code = Code {
-    id: "E0610",
-    title: "nothing to prune",
-    explain: "`prune` ranks weights by the ratio of their posterior mean to their posterior standard deviation, and sets the \
-              weights with the lowest ratios to zero. It can prune only parameters on the reals whose family defines a mean \
-              and a variance.\n\n\
-              Wrong: `w ~ Cauchy(0, 0.1)` in the posterior of a model without other parameters.\n\n\
-              Right: `w ~ Normal(0, 0.1)`.",
-};
+    /// The option `prune` is set, but the posterior does not have a site whose weights can be pruned.
+    pub NOTHING_TO_PRUNE = "E0610", "nothing to prune":
+        "`prune` ranks weights by the ratio of their posterior mean to their posterior standard deviation, and sets the \
+         weights with the lowest ratios to zero. It can prune only parameters on the reals whose family defines a mean \
+         and a variance.\n\n\
+         Wrong: `w ~ Cauchy(0, 0.1)` in the posterior of a model without other parameters.\n\n\
+         Right: `w ~ Normal(0, 0.1)`.";
 
-/// `bnnc explore` cannot listen on the requested port.
-pub static NO_PORT: Code = Code {
-    id: "E0611",
-    title: "no such port",
-    explain: "`bnnc explore` serves its page on a port of this machine only. Another program may be using the port, or a port below 1024 may need permission.\n\nWrong: \
-              `bnnc explore --port 80`.\n\nRight: `bnnc explore --port 0`, which uses a free port.",
-};
+    /// `bnnc explore` cannot listen on the requested port.
+    pub NO_PORT = "E0611", "no such port":
+        "`bnnc explore` serves its page on a port of this machine only. Another program may be using the port, or a port below 1024 may need permission.\n\nWrong: \
+         `bnnc explore --port 80`.\n\nRight: `bnnc explore --port 0`, which uses a free port.";
 
-/// An inference block that has nothing to infer, because its posterior fixes every site or its
-/// model does not have sites.
-pub static NOTHING_TO_SAMPLE: Code = Code {
-    id: "E0612",
-    title: "nothing to sample",
-    explain: "A sampler draws every parameter that the posterior does not fix. Lines such as `first.* = map.first.*` fix parameters. Here \
-              the sampler cannot draw anything, because every parameter is fixed, or because the model does not have parameters.\
-              \n\nWrong: `w = map.w` for every parameter of the model.\n\nRight: \
-              fix the first layers and leave the last one out.",
-};
+    /// An inference block that has nothing to infer, because its posterior fixes every site or its
+    /// model does not have sites.
+    pub NOTHING_TO_SAMPLE = "E0612", "nothing to sample":
+        "A sampler draws every parameter that the posterior does not fix. Lines such as `first.* = map.first.*` fix parameters. Here \
+         the sampler cannot draw anything, because every parameter is fixed, or because the model does not have parameters.\
+         \n\nWrong: `w = map.w` for every parameter of the model.\n\nRight: \
+         fix the first layers and leave the last one out.";
 
-/// A name in `report` that the model does not have.
-pub static NO_QUANTITY: Code = Code {
-    id: "E0613",
-    title: "no such quantity",
-    explain: "`report` lists parameters of the model, or quantities that the model computes with `=` from parameters alone. A quantity that depends \
-              on the data of an example has one value per row. It belongs to the predictions instead.\n\nRight: `report = [theta, tau]` where the \
-              model has `theta = mu + tau * eta`.",
-};
+    /// A name in `report` that the model does not have.
+    pub NO_QUANTITY = "E0613", "no such quantity":
+        "`report` lists parameters of the model, or quantities that the model computes with `=` from parameters alone. A quantity that depends \
+         on the data of an example has one value per row. It belongs to the predictions instead.\n\nRight: `report = [theta, tau]` where the \
+         model has `theta = mu + tau * eta`.";
 
-/// Options that cannot be used together.
-pub static OPTIONS_APART: Code = Code {
-    id: "E0614",
-    title: "options that cannot be combined",
-    explain: "Each option is valid by itself, but the values of these options contradict each other. For example, a \
-              penalty that corrects for the noise of its estimated variance needs enough batches to estimate this noise. \
-              Another example is a schedule whose times do not suit the number of steps.\n\n\
-              Wrong: `penalty = corrected, batches = 2`.\n\n\
-              Right: `penalty = corrected, batches = 10`.",
-};
+    /// Options that cannot be used together.
+    pub OPTIONS_APART = "E0614", "options that cannot be combined":
+        "Each option is valid by itself, but the values of these options contradict each other. For example, a \
+         penalty that corrects for the noise of its estimated variance needs enough batches to estimate this noise. \
+         Another example is a schedule whose times do not suit the number of steps.\n\n\
+         Wrong: `penalty = corrected, batches = 2`.\n\n\
+         Right: `penalty = corrected, batches = 10`.";
 
-/// The option `start` names a file of values, but the state of a site does not hold the value of the site.
-pub static NO_STATE_FOR_VALUE: Code = Code {
-    id: "E0620",
-    title: "a file of values cannot start this inference",
-    explain: "`start = safetensors(\"FILE\")` gives one value for each parameter. Point estimates and chains can start from such values. \
-              A variational family such as `Normal`, and a parameter in its non-centred parameterisation, cannot start from \
-              them.\n\nWrong: `infer fit = vi(Q, data) { start = safetensors(\"w.safetensors\") }` where `Q` has `w ~ \
-              Normal(0, 0.1)`.\n\nRight: `infer fit = map(Model, data) { start = safetensors(\"w.safetensors\") }`, \
-              and `start = fit` in later inferences.",
-};
+    /// The option `start` names a file of values, but the state of a site does not hold the value of the site.
+    pub NO_STATE_FOR_VALUE = "E0620", "a file of values cannot start this inference":
+        "`start = safetensors(\"FILE\")` gives one value for each parameter. Point estimates and chains can start from such values. \
+         A variational family such as `Normal`, and a parameter in its non-centred parameterisation, cannot start from \
+         them.\n\nWrong: `infer fit = vi(Q, data) { start = safetensors(\"w.safetensors\") }` where `Q` has `w ~ \
+         Normal(0, 0.1)`.\n\nRight: `infer fit = map(Model, data) { start = safetensors(\"w.safetensors\") }`, \
+         and `start = fit` in later inferences.";
 
-/// The option `start` names an inference that does not share any site with this inference.
-pub static USELESS_START: Code = Code {
-    id: "E0621",
-    title: "a start without common parameters",
-    explain: "With `start = OTHER`, each parameter starts from the result that the inference `OTHER` has for the parameter with the same \
-              name and shape. If the two models do not share a parameter of the same name and shape, `start` does not have an effect.\n\n\
-              Wrong: `infer b = nuts(B, d) { start = a }` where the parameters of the model of `a` have other names.\n\n\
-              Right: give the layers and parameters of both models the same names.",
-};
+    /// The option `start` names an inference that does not share any site with this inference.
+    pub USELESS_START = "E0621", "a start without common parameters":
+        "With `start = OTHER`, each parameter starts from the result that the inference `OTHER` has for the parameter with the same \
+         name and shape. If the two models do not share a parameter of the same name and shape, `start` does not have an effect.\n\n\
+         Wrong: `infer b = nuts(B, d) { start = a }` where the parameters of the model of `a` have other names.\n\n\
+         Right: give the layers and parameters of both models the same names.";
 
-/// A `collapsed` inference whose integral does not have an exact form.
-pub static NO_EXACT_INTEGRAL: Code = Code {
-    id: "E0622",
-    title: "no exact integral",
-    explain: "`collapsed` integrates exactly over a box of weights if two conditions hold. The location of the observation must be an affine or \
-              piecewise affine function of these weights (as with ReLU, `max` or `abs`). The observation \
-              must be Normal, a class or a Boolean. Otherwise, `collapsed` draws weights from the box, `draws` times per \
-              iterate. It also draws weights for those rows whose box has too many pieces (E0562).\n\n\
-              Sampled: `over = all` for a network with a hidden layer, because the weights of its layers multiply each \
-              other.\n\n\
-              Exact: `over = last_layer`, or `over = [hidden]` if the outputs of `hidden` pass through a ReLU.",
-};
+    /// A `collapsed` inference whose integral does not have an exact form.
+    pub NO_EXACT_INTEGRAL = "E0622", "no exact integral":
+        "`collapsed` integrates exactly over a box of weights if two conditions hold. The location of the observation must be an affine or \
+         piecewise affine function of these weights (as with ReLU, `max` or `abs`). The observation \
+         must be Normal, a class or a Boolean. Otherwise, `collapsed` draws weights from the box, `draws` times per \
+         iterate. It also draws weights for those rows whose box has too many pieces (E0562).\n\n\
+         Sampled: `over = all` for a network with a hidden layer, because the weights of its layers multiply each \
+         other.\n\n\
+         Exact: `over = last_layer`, or `over = [hidden]` if the outputs of `hidden` pass through a ReLU.";
 
-/// The data item has outliers, but the model does not predict classes.
-pub static USELESS_OUTLIERS: Code = Code {
-    id: "E0623",
-    title: "outliers without classes",
-    explain: "`outliers` are rows for which a classifier should be uncertain. bnnc compares the entropy of the class probabilities in these \
-              rows with the entropy in the test rows. A real output or a count does not have class probabilities, so the option does not have \
-              an effect.\
-              \n\nRight: leave `outliers` out, or use `bnnc predict` and compare the `sd_epistemic` of such rows.",
-};
+    /// The data item has outliers, but the model does not predict classes.
+    pub USELESS_OUTLIERS = "E0623", "outliers without classes":
+        "`outliers` are rows for which a classifier should be uncertain. bnnc compares the entropy of the class probabilities in these \
+         rows with the entropy in the test rows. A real output or a count does not have class probabilities, so the option does not have \
+         an effect.\
+         \n\nRight: leave `outliers` out, or use `bnnc predict` and compare the `sd_epistemic` of such rows.";
 
-/// A Laplace approximation whose curvature would be computed from a derivative of the log likelihood that is
-/// always zero.
-pub static NO_SECOND_DERIVATIVE: Code = Code {
-    id: "E0624",
-    title: "a likelihood without the derivative that the curvature needs",
-    explain: "`curvature = ggn` and `hessian` use the second derivative of the log likelihood with respect to the outputs of the network. \
-              `fisher` uses the first derivative. If the derivative is zero wherever it exists, like the second derivative of `abs(x)`, \
-              the data do not influence the precision. The approximation would then have the width of the prior.\n\n\
-              Wrong: `y ~ Laplace(out(x)[0], 1)` in the model and `laplace(Model, data)`.\n\n\
-              Right: use one of these. `laplace(Model, data) { curvature = fisher }` uses outer products of gradients, which are not zero. A \
-              likelihood such as `StudentT(4, out(x)[0], 1)` has heavy tails but is curved at its centre. `vi` and `nuts` need no \
-              second derivative.",
-};
-
-static OWN: &[&Code] = &[
-    &NO_SECOND_DERIVATIVE,
-    &USELESS_OUTLIERS,
-    &crate::methods::iterates::diagnostics::NO_ITERATES,
-    &NO_EXACT_INTEGRAL,
-    &USELESS_START,
-    &NO_STATE_FOR_VALUE,
-    &OPTIONS_APART,
-    &NO_QUANTITY,
-    &NOTHING_TO_SAMPLE,
-    &NO_PORT,
-    &NOTHING_TO_PRUNE,
-    &NO_REWRITE,
-    &NO_VALIDATION,
-    &BAD_COMMAND,
-    &NO_BACKEND,
-    &stages::BAD_TEXT,
-    &NO_STAGE,
-    &running::NO_RUNNING_MEANS,
-    &running::UNTAKEN_MEAN,
-    &NO_FILE,
-    &NO_INFERS,
-    &observed::OBSERVED_INPUT,
-    &observed::UNUSED_TRANSFORM,
-    &which::WHICH_INFER,
-    &compare::METRIC_DOES_NOT_APPLY,
-    &new_levels::NO_NEW_LEVELS,
-    &draws::NO_DRAWS,
-    &endless::ENDLESS_STEPS,
-    &augment::NOT_AN_IMAGE,
-];
+    /// A Laplace approximation whose curvature would be computed from a derivative of the log likelihood that is
+    /// always zero.
+    pub NO_SECOND_DERIVATIVE = "E0624", "a likelihood without the derivative that the curvature needs":
+        "`curvature = ggn` and `hessian` use the second derivative of the log likelihood with respect to the outputs of the network. \
+         `fisher` uses the first derivative. If the derivative is zero wherever it exists, like the second derivative of `abs(x)`, \
+         the data do not influence the precision. The approximation would then have the width of the prior.\n\n\
+         Wrong: `y ~ Laplace(out(x)[0], 1)` in the model and `laplace(Model, data)`.\n\n\
+         Right: use one of these. `laplace(Model, data) { curvature = fisher }` uses outer products of gradients, which are not zero. A \
+         likelihood such as `StudentT(4, out(x)[0], 1)` has heavy tails but is curved at its centre. `vi` and `nuts` need no \
+         second derivative.";
+}
 
 /// Returns every code that this crate and the crates below it can raise, sorted.
 pub fn all() -> Vec<&'static Code> {
@@ -221,9 +144,18 @@ pub fn all() -> Vec<&'static Code> {
         bnnc_abi::diagnostics::CODES,
         bnnc_grammar::diagnostics::CODES,
         &bnnc_hir::diagnostics::codes(),
-        bnnc_hir::diagnostics::ELABORATE,
         bnnc_rewrite::diagnostics::CODES,
-        OWN,
+        CODES,
+        crate::methods::iterates::diagnostics::CODES,
+        augment::CODES,
+        compare::CODES,
+        draws::CODES,
+        endless::CODES,
+        new_levels::CODES,
+        observed::CODES,
+        running::CODES,
+        stages::CODES,
+        which::CODES,
     ];
     let mut codes: Vec<&'static Code> = lists.concat();
     codes.sort_by_key(|code| code.id);

@@ -31,24 +31,12 @@ pub mod running;
 pub mod statements;
 pub mod types;
 
-/// The codes of errors in the elaboration, which needs the data, in order.
-pub static ELABORATE: &[&Code] = &[
-    &bind::UNUSED_POSITION,
-    &bind::WHOLE_COLUMNS,
-    &bind::SEVERAL_ENTRIES,
-    &running::MEAN_OF_SEVERAL,
-    &elaborate::OPEN_ARRAY,
-    &elaborate::NO_SIZE,
-    &elaborate::LIMIT,
-    &bind::NO_COLUMN,
-    &bind::WRONG_COLUMN,
-    &elaborate::NO_PART,
-    &elaborate::TOO_LARGE,
-];
-
-/// Returns the codes of the check of programs, in order.
+/// Returns the codes of the check and the elaboration of programs, in order.
 pub fn codes() -> Vec<&'static Code> {
     let mut codes = [
+        bind::CODES,
+        elaborate::CODES,
+        &[&running::MEAN_OF_SEVERAL],
         names::CODES,
         types::CODES,
         running::CODES,

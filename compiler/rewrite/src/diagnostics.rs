@@ -11,205 +11,144 @@ use bnnc_abi::laplace;
 use bnnc_abi::method::declare::OptionName;
 use bnnc_abi::sampling::ChainOptions;
 use bnnc_abi::variational::ViOptions;
+use bnnc_base::codes;
 use bnnc_base::diagnostic::{Code, Diagnostic, FaultyInput, Place, Severity};
 use bnnc_base::fault;
 
-/// Every code of this crate, in display order.
-pub static CODES: &[&Code] = &[
-    &LOCAL_SITE,
-    &INFINITE_KL,
-    &UNKNOWN_KL,
-    &NO_SAMPLER,
-    &NO_DERIVATIVE,
-    &NO_OUTPUT,
-    &NO_WEIGHTS,
-    &NOT_LINEAR,
-    &NO_DENSITY,
-    &SERIES_RANGE,
-    &NO_NOISE,
-    &UNKNOWN_LAYER,
-    &LAYER_FORM,
-    &NOTHING_TO_DROP,
-    &NO_FACTORS,
-];
+codes! {
+    /// Warns that a KL divergence cannot be shown to be finite.
+    pub UNKNOWN_KL = "E0286", "a KL divergence that is not known to be finite":
+        "The KL divergence from an approximation to a prior is infinite if the approximation has heavier tails than the prior allows. A \
+         Monte Carlo estimate of this KL divergence would be finite all the same, but meaningless. bnnc uses two declarations of each \
+         distribution to decide whether the KL divergence is finite: the ends of the support (`lowest`, \
+         `highest`), and how fast the density falls towards each end (`tails`, or `low_tail` and `high_tail`). \
+         The possible tails are `power(index)`, `log_normal`, `exponential(rate, order)` and \
+         `double_exponential(rate)`; each describes how the density falls as `t` grows. At an infinite \
+         end, `t` is the distance from zero; at a finite end, `t` is one over the distance from that end. `power(k)` means a \
+         probability of `t ^ -k` beyond `t`, and `exponential(r, a)` means a density that falls like `exp(-(r t) ^ \
+         a)`.\n\n\
+         If a distribution of your own lacks these declarations, bnnc cannot decide whether the KL divergence is \
+         finite.\n\n    dist Peak(loc: real, scale: positive) on real { log_density(x) = .. }\n\n\
+         Declare how fast the density of the distribution falls:\n\n    tails = exponential(1 / scale, 1)";
 
-/// Reports a site with one value per example.
-pub static LOCAL_SITE: Code = Code {
-    id: "E0301",
-    title: "local site",
-    explain: "A `local` parameter has one value per example, so its approximation grows with the data. The chosen method \
-              supports only parameters that all examples share.\n\n\
-              Declare the parameter without `local`, give it one element per group (`alpha: real[J]` and `alpha[group]`), or \
-              choose a method that integrates this parameter out.",
-};
+    /// Reports a site with one value per example.
+    pub LOCAL_SITE = "E0301", "local site":
+        "A `local` parameter has one value per example, so its approximation grows with the data. The chosen method \
+         supports only parameters that all examples share.\n\n\
+         Declare the parameter without `local`, give it one element per group (`alpha: real[J]` and `alpha[group]`), or \
+         choose a method that integrates this parameter out.";
 
-/// Reports an approximation that has probability where the density of the prior is zero.
-pub static INFINITE_KL: Code = Code {
-    id: "E0302",
-    title: "infinite KL divergence",
-    explain: "The KL divergence from the approximation to the prior is infinite if the approximation gives positive \
-              probability to values at which the density of the prior is zero.\n\n\
-              Wrong: `rate: unit ~ Beta(2, 2)` approximated by `rate ~ Gamma(2, 1)`.\n\n\
-              Right: a family on the parameter's own support, or a family on the reals, which a bijection transforms to the \
-              support.\n\n\
-              The KL divergence is also infinite if the log density of the prior does not have a mean under the \
-              approximation. For example, the mean of |w| is infinite under a `Cauchy` or `Horseshoe` approximation. The KL \
-              divergence from such an approximation to a `Normal`, `Laplace` or `Logistic` prior is therefore infinite. An \
-              `InverseGamma` prior needs the mean of 1 / w, which is infinite unless the density of the approximation is \
-              small near zero. A Monte Carlo estimate of an infinite KL divergence would be finite all the same, and \
-              therefore wrong.\n\n\
-              Right: a family with lighter tails, a shape parameter that starts at a value for which the mean exists, or a \
-              prior with heavier tails such as `Cauchy`.",
-};
+    /// Reports an approximation that has probability where the density of the prior is zero.
+    pub INFINITE_KL = "E0302", "infinite KL divergence":
+        "The KL divergence from the approximation to the prior is infinite if the approximation gives positive \
+         probability to values at which the density of the prior is zero.\n\n\
+         Wrong: `rate: unit ~ Beta(2, 2)` approximated by `rate ~ Gamma(2, 1)`.\n\n\
+         Right: a family on the parameter's own support, or a family on the reals, which a bijection transforms to the \
+         support.\n\n\
+         The KL divergence is also infinite if the log density of the prior does not have a mean under the \
+         approximation. For example, the mean of |w| is infinite under a `Cauchy` or `Horseshoe` approximation. The KL \
+         divergence from such an approximation to a `Normal`, `Laplace` or `Logistic` prior is therefore infinite. An \
+         `InverseGamma` prior needs the mean of 1 / w, which is infinite unless the density of the approximation is \
+         small near zero. A Monte Carlo estimate of an infinite KL divergence would be finite all the same, and \
+         therefore wrong.\n\n\
+         Right: a family with lighter tails, a shape parameter that starts at a value for which the mean exists, or a \
+         prior with heavier tails such as `Cauchy`.";
 
-/// Warns that a KL divergence cannot be shown to be finite.
-pub static UNKNOWN_KL: Code = Code {
-    id: "E0286",
-    title: "a KL divergence that is not known to be finite",
-    explain: "The KL divergence from an approximation to a prior is infinite if the approximation has heavier tails than the prior allows. A \
-              Monte Carlo estimate of this KL divergence would be finite all the same, but meaningless. bnnc uses two declarations of each \
-              distribution to decide whether the KL divergence is finite: the ends of the support (`lowest`, \
-              `highest`), and how fast the density falls towards each end (`tails`, or `low_tail` and `high_tail`). \
-              The possible tails are `power(index)`, `log_normal`, `exponential(rate, order)` and \
-              `double_exponential(rate)`; each describes how the density falls as `t` grows. At an infinite \
-              end, `t` is the distance from zero; at a finite end, `t` is one over the distance from that end. `power(k)` means a \
-              probability of `t ^ -k` beyond `t`, and `exponential(r, a)` means a density that falls like `exp(-(r t) ^ \
-              a)`.\n\n\
-              If a distribution of your own lacks these declarations, bnnc cannot decide whether the KL divergence is \
-              finite.\n\n    dist Peak(loc: real, scale: positive) on real { log_density(x) = .. }\n\n\
-              Declare how fast the density of the distribution falls:\n\n    tails = exponential(1 / scale, 1)",
-};
+    /// Reports a family that does not have a differentiable sampler.
+    pub NO_SAMPLER = "E0303", "family without a sampler":
+        "Variational inference differentiates through the draws of the family, so the family needs a `draw` that is \
+         a differentiable function of its parameters and of standard noise.";
 
-/// Reports a family that does not have a differentiable sampler.
-pub static NO_SAMPLER: Code = Code {
-    id: "E0303",
-    title: "family without a sampler",
-    explain: "Variational inference differentiates through the draws of the family, so the family needs a `draw` that is \
-a differentiable function of its parameters and of standard noise.",
-};
+    /// Reports a gradient that passes through an op without a derivative.
+    pub NO_DERIVATIVE = "E0305", "no derivative":
+        "The method needs the gradient of an operation that does not have a derivative. The message names the operation \
+         and the reason.";
 
-/// Reports a gradient that passes through an op without a derivative.
-pub static NO_DERIVATIVE: Code = Code {
-    id: "E0305",
-    title: "no derivative",
-    explain: "The method needs the gradient of an operation that does not have a derivative. The message names the operation \
-              and the reason.",
-};
+    /// Reports a model that does not observe anything.
+    pub NO_OUTPUT = "E0306", "nothing to learn from":
+        "A model needs at least one output with a distribution, and a parameter that affects the mean or the logits of \
+         an output. Otherwise there is nothing to learn from the data.";
 
-/// Reports a model that does not observe anything.
-pub static NO_OUTPUT: Code = Code {
-    id: "E0306",
-    title: "nothing to learn from",
-    explain: "A model needs at least one output with a distribution, and a parameter that affects the mean or the logits of \
-              an output. Otherwise there is nothing to learn from the data.",
-};
+    /// Reports a parameter of the likelihood that cannot be linearised.
+    pub NOT_LINEAR = "E0307", "an integer that depends on the weights":
+        "`laplace` and `collapsed` approximate the parameters of the likelihood, such as means, logits and scales, by
+         linear functions of the weights. That is impossible for a parameter whose values are integers or increasing vectors.
+         
+         Wrong: `y ~ Own(if w > 0 { 1 } else { 0 })` for a distribution \
+         `dist Own(k: count) on real` and a weight `w`.
+         
+         Right: use a parameter of the type `real`, or use `nuts` or `vi`, which do not linearise the model.";
 
-/// Reports a parameter of the likelihood that cannot be linearised.
-pub static NOT_LINEAR: Code = Code {
-    id: "E0307",
-    title: "an integer that depends on the weights",
-    explain: "`laplace` and `collapsed` approximate the parameters of the likelihood, such as means, logits and scales, by
-linear functions of the weights. That is impossible for a parameter whose values are integers or increasing vectors.
+    /// Reports a family whose KL divergence cannot be estimated, because the family has neither an
+    /// entropy nor a density.
+    pub NO_DENSITY = "E0310", "family without entropy or density":
+        "The KL divergence from a family to a prior needs the entropy of the family, or its density at each draw. Add an \
+         `entropy` or a `log_density` to the `dist`.";
 
-Wrong: `y ~ Own(if w > 0 { 1 } else { 0 })` for a distribution \
-              `dist Own(k: count) on real` and a weight `w`.
+    /// Reports a Taylor series that is used outside its radius of convergence.
+    pub SERIES_RANGE = "E0311", "a Taylor series beyond its radius of convergence":
+        "If the KL divergence of a parameter does not have a closed form and does not factorise, `taylor = K` replaces the log density \
+         of the prior by a Taylor polynomial around the initial mean of the approximation. The polynomial is accurate only within its radius \
+         of convergence. The radius should cover two standard deviations of the approximation around its mean.\n\n\
+         Start with a narrower approximation, leave `taylor` out (the estimate is then an unbiased mean over draws), or \
+         choose another prior.";
 
-Right: use a parameter of the type `real`, or use `nuts` or `vi`, which do not linearise the model.",
-};
+    /// Reports a site whose prior does not have a non-centred form.
+    pub NO_NOISE = "E0312", "a parameter without a non-centred parameterisation":
+        "`non_centered = [theta]` samples the noise of a parameter instead of its value: for `theta ~ Normal(mu, tau)` \
+         the sampler draws a standard normal `z` and computes `theta = mu + tau * z`. The parameter must be free, and \
+         every real number must be a valid value of it. The prior must have a `draw` of the form `loc + scale * noise` \
+         for each element, as `Normal`, `StudentT`, `Cauchy`, `Laplace` and `Logistic` have.\n\n\
+         Wrong: `non_centered = [tau]` for `tau ~ HalfNormal(1)`, whose noise is positive.\n\n\
+         Right: `non_centered = [theta]`, or declare the noise as a parameter, `eta ~ Normal(0, 1)` and `theta = mu + \
+         tau * eta`.";
 
-/// Reports a family whose KL divergence cannot be estimated, because the family has neither an
-/// entropy nor a density.
-pub static NO_DENSITY: Code = Code {
-    id: "E0310",
-    title: "family without entropy or density",
-    explain: "The KL divergence from a family to a prior needs the entropy of the family, or its density at each draw. Add an \
-`entropy` or a `log_density` to the `dist`.",
-};
+    /// Reports a name in `over` that does not select any weights.
+    pub NO_WEIGHTS = "E0313", "not weights that can be random":
+        "`over` sets which weights are random: `all`, `last_layer`, layers and parameters by name, or `subnetwork(size, \
+         by = score)`. Only parameters that affect the outputs can be random: the mean or the logits of the observed \
+         distribution must depend on them. A noise level or a hyperparameter keeps its value at the maximum. A \
+         parameter outside of all layers may act after the last layer, for example as an intercept that is added \
+         to the output of this layer. `over = last_layer` is then ambiguous: name the layer, `over = [out]`.\n\n\
+         Wrong: `over = [sigma]` under `y ~ Normal(out(x), sigma)`.\n\n\
+         Right: `over = [out]`, or `over = last_layer`.";
 
-/// Reports a layer that does not exist in the model.
-pub static UNKNOWN_LAYER: Code = Code {
-    id: "E0320",
-    title: "unknown layer",
-    explain: "`local`, `flipout`, `integrate` and `layers` need the names of parameters or layers. The name of a layer \
-              stands for all its weights.\n\n\
-              Wrong: `local = [hiden]` for a model with `hidden = Dense(50)`.\n\n\
-              Right: `local = [hidden]`, `local = [hidden.w, hidden.b]`.",
-};
+    /// Reports a layer that does not exist in the model.
+    pub UNKNOWN_LAYER = "E0320", "unknown layer":
+        "`local`, `flipout`, `integrate` and `layers` need the names of parameters or layers. The name of a layer \
+         stands for all its weights.\n\n\
+         Wrong: `local = [hiden]` for a model with `hidden = Dense(50)`.\n\n\
+         Right: `local = [hidden]`, `local = [hidden.w, hidden.b]`.";
 
-/// Reports dropout in a model that does not have a layer input to drop.
-pub static NOTHING_TO_DROP: Code = Code {
-    id: "E0322",
-    title: "nothing to mask",
-    explain: "`dropout` masks the inputs of layers: the values of an example that a layer multiplies by its weights. Without \
-              `layers`, it masks the inputs of all layers except those that take the data as input. A layer that \
-              only looks up a table or only adds a bias does not have such an input. A layer inside a loop that is computed \
-              step by step does not have such an input either.\n\n\
-              Wrong: `dropout(Linear, data)` for a model with one layer.\n\n\
-              Right: `dropout(Linear, data) { layers = [out] }`, which masks the data.",
-};
+    /// Reports a layer that does not have the form required by the gradient estimator that the user requested.
+    pub LAYER_FORM = "E0321", "a gradient estimator that is not possible for a layer":
+        "Local reparameterisation draws the outputs of a layer instead of its weights. The weights must be independent \
+         normal variates under the approximation, and each example must multiply these weights by a single vector. \
+         Flipout changes the signs of one draw, so the approximation must be symmetric around a centre. \
+         `integrate` needs independent normal weights and a log likelihood that is a polynomial in the outputs of \
+         the layer.\n\n\
+         Wrong: `integrate = [out]` under `y ~ StudentT(4, out(x)[0], 1)`, whose log density is not a polynomial.\n\n\
+         Right: `local = [out]`.";
 
-/// Reports a layer that does not have the form required by the gradient estimator that the user requested.
-pub static LAYER_FORM: Code = Code {
-    id: "E0321",
-    title: "a gradient estimator that is not possible for a layer",
-    explain: "Local reparameterisation draws the outputs of a layer instead of its weights. The weights must be independent \
-              normal variates under the approximation, and each example must multiply these weights by a single vector. \
-              Flipout changes the signs of one draw, so the approximation must be symmetric around a centre. \
-              `integrate` needs independent normal weights and a log likelihood that is a polynomial in the outputs of \
-              the layer.\n\n\
-              Wrong: `integrate = [out]` under `y ~ StudentT(4, out(x)[0], 1)`, whose log density is not a polynomial.\n\n\
-              Right: `local = [out]`.",
-};
+    /// Reports dropout in a model that does not have a layer input to drop.
+    pub NOTHING_TO_DROP = "E0322", "nothing to mask":
+        "`dropout` masks the inputs of layers: the values of an example that a layer multiplies by its weights. Without \
+         `layers`, it masks the inputs of all layers except those that take the data as input. A layer that \
+         only looks up a table or only adds a bias does not have such an input. A layer inside a loop that is computed \
+         step by step does not have such an input either.\n\n\
+         Wrong: `dropout(Linear, data)` for a model with one layer.\n\n\
+         Right: `dropout(Linear, data) { layers = [out] }`, which masks the data.";
 
-/// Reports a Taylor series that is used outside its radius of convergence.
-pub static SERIES_RANGE: Code = Code {
-    id: "E0311",
-    title: "a Taylor series beyond its radius of convergence",
-    explain: "If the KL divergence of a parameter does not have a closed form and does not factorise, `taylor = K` replaces the log density \
-              of the prior by a Taylor polynomial around the initial mean of the approximation. The polynomial is accurate only within its radius \
-              of convergence. The radius should cover two standard deviations of the approximation around its mean.\n\n\
-              Start with a narrower approximation, leave `taylor` out (the estimate is then an unbiased mean over draws), or \
-              choose another prior.",
-};
-
-/// Reports a site whose prior does not have a non-centred form.
-pub static NO_NOISE: Code = Code {
-    id: "E0312",
-    title: "a parameter without a non-centred parameterisation",
-    explain: "`non_centered = [theta]` samples the noise of a parameter instead of its value: for `theta ~ Normal(mu, tau)` \
-              the sampler draws a standard normal `z` and computes `theta = mu + tau * z`. The parameter must be free, and \
-              every real number must be a valid value of it. The prior must have a `draw` of the form `loc + scale * noise` \
-              for each element, as `Normal`, `StudentT`, `Cauchy`, `Laplace` and `Logistic` have.\n\n\
-              Wrong: `non_centered = [tau]` for `tau ~ HalfNormal(1)`, whose noise is positive.\n\n\
-              Right: `non_centered = [theta]`, or declare the noise as a parameter, `eta ~ Normal(0, 1)` and `theta = mu + \
-              tau * eta`.",
-};
-
-/// Reports a site without Kronecker factors that is too large for a dense block.
-pub static NO_FACTORS: Code = Code {
-    id: "E0323",
-    title: "no Kronecker factors",
-    explain: "`structure = kronecker` approximates the curvature of a weight matrix by the Kronecker product of two small \
-              matrices, one from the inputs of its layer and one from the gradients of its outputs. This requires that, for \
-              one row, the gradient with respect to the weights is the outer product of the inputs and the gradient with \
-              respect to the outputs. Any other parameter gets one full block. A block may have at most 4096 elements.\n\n\
-              Wrong: `structure = kronecker` for a parameter `w: positive[100, 100]`, whose gradient passes through the \
-              logarithm of `w`.\n\n\
-              Right: `structure = diagonal`, or `over` without this parameter.",
-};
-
-/// Reports a name in `over` that does not select any weights.
-pub static NO_WEIGHTS: Code = Code {
-    id: "E0313",
-    title: "not weights that can be random",
-    explain: "`over` sets which weights are random: `all`, `last_layer`, layers and parameters by name, or `subnetwork(size, \
-              by = score)`. Only parameters that affect the outputs can be random: the mean or the logits of the observed \
-              distribution must depend on them. A noise level or a hyperparameter keeps its value at the maximum. A \
-              parameter outside of all layers may act after the last layer, for example as an intercept that is added \
-              to the output of this layer. `over = last_layer` is then ambiguous: name the layer, `over = [out]`.\n\n\
-              Wrong: `over = [sigma]` under `y ~ Normal(out(x), sigma)`.\n\n\
-              Right: `over = [out]`, or `over = last_layer`.",
-};
+    /// Reports a site without Kronecker factors that is too large for a dense block.
+    pub NO_FACTORS = "E0323", "no Kronecker factors":
+        "`structure = kronecker` approximates the curvature of a weight matrix by the Kronecker product of two small \
+         matrices, one from the inputs of its layer and one from the gradients of its outputs. This requires that, for \
+         one row, the gradient with respect to the weights is the outer product of the inputs and the gradient with \
+         respect to the outputs. Any other parameter gets one full block. A block may have at most 4096 elements.\n\n\
+         Wrong: `structure = kronecker` for a parameter `w: positive[100, 100]`, whose gradient passes through the \
+         logarithm of `w`.\n\n\
+         Right: `structure = diagonal`, or `over` without this parameter.";
+}
 
 /// Returns the options of an inference block to which diagnostics with this code refer. The caller
 /// knows the spans of these options.

@@ -1,56 +1,44 @@
 //! Diagnostics of programs for GPUs, for example because the driver or the device is missing, or
 //! because the device is too old for the code.
 
+use bnnc_base::codes;
 use bnnc_base::diagnostic::{Code, Diagnostic, FaultyInput};
 use bnnc_base::fault::Fault;
 
-/// All codes of this crate, sorted.
-pub static CODES: &[&Code] = &[&NO_DRIVER, &NO_DEVICE, &OLDER_DEVICE, &DEVICE_LIMIT];
+codes! {
+    /// The system does not have the CUDA driver.
+    NO_DRIVER = "E0801", "no CUDA driver":
+        "Programs for `--backend cuda` reach the GPU through NVIDIA's driver (`libcuda.so.1`, `nvcuda.dll`). The driver is loaded when such a \
+         program runs. The CUDA toolkit is not needed.\n\n\
+         Wrong: `bnnc run model.bnn --backend cuda` on a machine without an NVIDIA GPU, or in a container without \
+         access to the driver.\n\n\
+         Right: install the driver, give the container access to it, or leave `--backend cuda` out. `bnnc build` and \
+         `bnnc emit ptx` need no driver.";
 
-/// The system does not have the CUDA driver.
-static NO_DRIVER: Code = Code {
-    id: "E0801",
-    title: "no CUDA driver",
-    explain: "Programs for `--backend cuda` reach the GPU through NVIDIA's driver (`libcuda.so.1`, `nvcuda.dll`). The driver is loaded when such a \
-              program runs. The CUDA toolkit is not needed.\n\n\
-              Wrong: `bnnc run model.bnn --backend cuda` on a machine without an NVIDIA GPU, or in a container without \
-              access to the driver.\n\n\
-              Right: install the driver, give the container access to it, or leave `--backend cuda` out. `bnnc build` and \
-              `bnnc emit ptx` need no driver.",
-};
+    /// The driver does not find a device.
+    NO_DEVICE = "E0802", "no CUDA device":
+        "The driver is installed, but does not show a GPU to this process. The machine may not have a GPU. Another \
+         process, or the scheduler of a cluster, may have reserved the GPU. Or an environment variable may hide it.\n\n\
+         Wrong: `CUDA_VISIBLE_DEVICES= ./model`, which hides all GPUs.\n\n\
+         Right: `CUDA_VISIBLE_DEVICES=0 ./model`, which makes the first GPU visible.\n\nTo list the GPUs of the machine, run `nvidia-smi -L`.";
 
-/// The driver does not find a device.
-static NO_DEVICE: Code = Code {
-    id: "E0802",
-    title: "no CUDA device",
-    explain: "The driver is installed, but does not show a GPU to this process. The machine may not have a GPU. Another \
-              process, or the scheduler of a cluster, may have reserved the GPU. Or an environment variable may hide it.\n\n\
-              Wrong: `CUDA_VISIBLE_DEVICES= ./model`, which hides all GPUs.\n\n\
-              Right: `CUDA_VISIBLE_DEVICES=0 ./model`, which makes the first GPU visible.\n\nTo list the GPUs of the machine, run `nvidia-smi -L`.",
-};
+    /// The code was compiled for newer devices than the device of this system.
+    OLDER_DEVICE = "E0803", "a CUDA device that is older than the code requires":
+        "Code for GPUs runs on GPUs with the compute capability for which it was compiled, and on later GPUs. `bnnc \
+         run` and, without `--gpu`, `bnnc build` compile for `sm_80`; bnnc does not make code for older GPUs. An \
+         executable may have been built for later GPUs.\n\n\
+         Wrong: `bnnc build model.bnn --backend cuda --gpu sm_100 -o model`, and `./model` where the device is \
+         `sm_90`.\n\n\
+         Right: name the oldest GPU that has to run the executable: `bnnc build model.bnn --backend cuda --gpu sm_90 -o \
+         model`.";
 
-/// The code was compiled for newer devices than the device of this system.
-static OLDER_DEVICE: Code = Code {
-    id: "E0803",
-    title: "a CUDA device that is older than the code requires",
-    explain: "Code for GPUs runs on GPUs with the compute capability for which it was compiled, and on later GPUs. `bnnc \
-              run` and, without `--gpu`, `bnnc build` compile for `sm_80`; bnnc does not make code for older GPUs. An \
-              executable may have been built for later GPUs.\n\n\
-              Wrong: `bnnc build model.bnn --backend cuda --gpu sm_100 -o model`, and `./model` where the device is \
-              `sm_90`.\n\n\
-              Right: name the oldest GPU that has to run the executable: `bnnc build model.bnn --backend cuda --gpu sm_90 -o \
-              model`.",
-};
-
-/// A program exceeds a limit of the device, of the device's memory, or of the driver.
-pub(crate) static DEVICE_LIMIT: Code = Code {
-    id: "E0804",
-    title: "a limit of the CUDA device or its driver",
-    explain: "The driver rejected a call, or the device has too little memory or too few threads for a program. The message \
-              names the call and the sizes.\n\n\
-              Stop other processes that use the device (`nvidia-smi` lists them), reduce `batch`, `samples` or `chains`, or \
-              leave `--backend cuda` out.",
-};
+    /// A program exceeds a limit of the device, of the device's memory, or of the driver.
+    pub(crate) DEVICE_LIMIT = "E0804", "a limit of the CUDA device or its driver":
+        "The driver rejected a call, or the device has too little memory or too few threads for a program. The message \
+         names the call and the sizes.\n\n\
+         Stop other processes that use the device (`nvidia-smi` lists them), reduce `batch`, `samples` or `chains`, or \
+         leave `--backend cuda` out.";
+}
 
 /// Returns the error for a program that exceeds a limit of the device.
 pub(crate) fn device_limit(text: String) -> Fault {

@@ -1,84 +1,59 @@
 //! The diagnostics of `bnnc build`.
 
 use bnnc_abi::artefact;
-use bnnc_base::diagnostic::{Code, Diagnostic, FaultyInput};
+use bnnc_base::codes;
+use bnnc_base::diagnostic::{Diagnostic, FaultyInput};
 use bnnc_base::reports;
 use std::path::{Path, PathBuf};
 
-/// Every code, sorted.
-pub static CODES: &[&Code] = &[
-    &NO_LINKER,
-    &NO_RUNTIME,
-    &LINK_FAILED,
-    &CANNOT_BUILD,
-    &NO_OBJECTS,
-    &NO_GPU,
-];
+codes! {
+    /// The C compiler was not found, but it is needed to link executables.
+    NO_LINKER = "E0634", "no C linker":
+        "`bnnc build` generates the machine code itself, and calls a C compiler only to link this code with the \
+         runtime library. It calls the compiler that the environment variable `CC` names, or `cc` if `CC` is not set. \
+         If you do not have a C compiler, use `--no-linker`, which appends the program to a copy of the prebuilt \
+         executable `bnnc-runner`.\n\n\
+         ```\n\
+         bnnc build model.bnn -o model --no-linker\n\
+         ```";
 
-/// The C compiler was not found, but it is needed to link executables.
-static NO_LINKER: Code = Code {
-    id: "E0634",
-    title: "no C linker",
-    explain: "`bnnc build` generates the machine code itself, and calls a C compiler only to link this code with the \
-              runtime library. It calls the compiler that the environment variable `CC` names, or `cc` if `CC` is not set. \
-              If you do not have a C compiler, use `--no-linker`, which appends the program to a copy of the prebuilt \
-              executable `bnnc-runner`.\n\n\
-              ```\n\
-              bnnc build model.bnn -o model --no-linker\n\
-              ```",
-};
+    /// The runtime was not found.
+    NO_RUNTIME = "E0635", "the runtime library of executables does not exist":
+        "`bnnc build` links the static library `libbnnc_runner.a`. With `--no-linker`, it copies the executable \
+         `bnnc-runner` instead. The command below builds both files from the sources of bnnc. `bnnc build` looks \
+         for them beside `bnnc`, then in `../lib/bnnc`. To use another folder or file, set `--runtime PATH` or \
+         the environment variable `BNNC_RUNTIME`. The runtime must come from the same sources as `bnnc`, because \
+         both share the layout of compiled programs.\n\n\
+         ```\n\
+         cargo build --release -p bnnc-runner\n\
+         ```";
 
-/// The runtime was not found.
-static NO_RUNTIME: Code = Code {
-    id: "E0635",
-    title: "the runtime library of executables does not exist",
-    explain: "`bnnc build` links the static library `libbnnc_runner.a`. With `--no-linker`, it copies the executable \
-              `bnnc-runner` instead. The command below builds both files from the sources of bnnc. `bnnc build` looks \
-              for them beside `bnnc`, then in `../lib/bnnc`. To use another folder or file, set `--runtime PATH` or \
-              the environment variable `BNNC_RUNTIME`. The runtime must come from the same sources as `bnnc`, because \
-              both share the layout of compiled programs.\n\n\
-              ```\n\
-              cargo build --release -p bnnc-runner\n\
-              ```",
-};
+    /// The linker failed.
+    LINK_FAILED = "E0636", "the linker failed":
+        "The C compiler started, but did not make an executable; the notes show its output. The usual reasons are a runtime library \
+         from another build, a C compiler for another architecture (`CC` may name a cross compiler), or a missing C library. \
+         `--no-linker` does not need a linker.";
 
-/// The linker failed.
-static LINK_FAILED: Code = Code {
-    id: "E0636",
-    title: "the linker failed",
-    explain: "The C compiler started, but did not make an executable; the notes show its output. The usual reasons are a runtime library \
-              from another build, a C compiler for another architecture (`CC` may name a cross compiler), or a missing C library. \
-              `--no-linker` does not need a linker.",
-};
+    /// The executable cannot be written.
+    CANNOT_BUILD = "E0637", "cannot write the executable":
+        "The executable is written under a temporary name in the same folder, made executable and renamed. A failed \
+         build therefore does not change an earlier file. The path must lie in an existing, writable folder, and must not \
+         be the path of a folder.\n\n\
+         Wrong: `bnnc build model.bnn -o no-such-folder/model`.\n\n\
+         Right: `bnnc build model.bnn -o model`.";
 
-/// The executable cannot be written.
-static CANNOT_BUILD: Code = Code {
-    id: "E0637",
-    title: "cannot write the executable",
-    explain: "The executable is written under a temporary name in the same folder, made executable and renamed. A failed \
-              build therefore does not change an earlier file. The path must lie in an existing, writable folder, and must not \
-              be the path of a folder.\n\n\
-              Wrong: `bnnc build model.bnn -o no-such-folder/model`.\n\n\
-              Right: `bnnc build model.bnn -o model`.",
-};
+    /// The backend does not generate object files, but an executable needs them.
+    NO_OBJECTS = "E0638", "no code for executables":
+        "`bnnc build` needs a backend whose code can be stored in a file: `cranelift`, `mlir` or `cuda`. The backend `reference` \
+         interprets programs, so its code cannot be linked.\
+         \n\nWrong: `bnnc build model.bnn --backend reference -o model`.\n\nRight: `bnnc build model.bnn -o model`.";
 
-/// The backend does not generate object files, but an executable needs them.
-static NO_OBJECTS: Code = Code {
-    id: "E0638",
-    title: "no code for executables",
-    explain: "`bnnc build` needs a backend whose code can be stored in a file: `cranelift`, `mlir` or `cuda`. The backend `reference` \
-              interprets programs, so its code cannot be linked.\
-              \n\nWrong: `bnnc build model.bnn --backend reference -o model`.\n\nRight: `bnnc build model.bnn -o model`.",
-};
-
-/// `--gpu` is given, but the backend does not generate GPU code.
-static NO_GPU: Code = Code {
-    id: "E0639",
-    title: "no code for a GPU",
-    explain: "`--gpu` names the oldest GPU that must be able to run the executable. Only the backend `cuda` makes code for GPUs.\n\n\
-              Wrong: `bnnc build model.bnn --gpu sm_90 -o model`.\n\n\
-              Right: `bnnc build model.bnn --backend cuda --gpu sm_90 -o model`.",
-};
+    /// `--gpu` is given, but the backend does not generate GPU code.
+    NO_GPU = "E0639", "no code for a GPU":
+        "`--gpu` names the oldest GPU that must be able to run the executable. Only the backend `cuda` makes code for GPUs.\n\n\
+         Wrong: `bnnc build model.bnn --gpu sm_90 -o model`.\n\n\
+         Right: `bnnc build model.bnn --backend cuda --gpu sm_90 -o model`.";
+}
 
 reports! {
     /// Reports that the C compiler `name` does not start.

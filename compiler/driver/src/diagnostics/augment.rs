@@ -2,21 +2,21 @@
 
 use bnnc_abi::augmentation::Augmentation;
 use bnnc_abi::manifest::{Binding, Training};
-use bnnc_base::diagnostic::{Code, Diagnostic};
+use bnnc_base::codes;
+use bnnc_base::diagnostic::Diagnostic;
 use bnnc_data::ImageSize;
 use bnnc_hir::tree::InferItem;
 
-/// The option `augment` does not fit the inputs of the model.
-pub static NOT_AN_IMAGE: Code = Code {
-    id: "E0723",
-    title: "transformations that do not fit the image",
-    explain: "`augment` transforms the images of training rows at random. The model needs exactly one input of reals whose last two axes are the rows \
-              and the columns of pixels. Axes before them are colour channels. A border or a square that is as large as the image could remove \
-              all of its pixels. With `mixup`, the image must be the only input that differs between rows, \
-              because the other inputs would not be mixed.\n\n\
-              Wrong: `model Net(x: real[784]) -> ..` with `infer fit = map(Net, digits) { augment = [crop(2)] }`.\n\n\
-              Right: `model Net(x: real[1, 28, 28]) -> ..`; inside the model, `flatten(x)` is the vector of its pixels.",
-};
+codes! {
+    /// The option `augment` does not fit the inputs of the model.
+    pub NOT_AN_IMAGE = "E0723", "transformations that do not fit the image":
+        "`augment` transforms the images of training rows at random. The model needs exactly one input of reals whose last two axes are the rows \
+         and the columns of pixels. Axes before them are colour channels. A border or a square that is as large as the image could remove \
+         all of its pixels. With `mixup`, the image must be the only input that differs between rows, \
+         because the other inputs would not be mixed.\n\n\
+         Wrong: `model Net(x: real[784]) -> ..` with `infer fit = map(Net, digits) { augment = [crop(2)] }`.\n\n\
+         Right: `model Net(x: real[1, 28, 28]) -> ..`; inside the model, `flatten(x)` is the vector of its pixels.";
+}
 
 /// Reports a model that has no image, or several images, among its inputs `images`.
 pub(crate) fn not_one_image(

@@ -1,19 +1,19 @@
 //! Diagnostic codes of comparisons.
 
 use bnnc_abi::metrics::ComparedMetric;
-use bnnc_base::diagnostic::{Code, Diagnostic};
+use bnnc_base::codes;
+use bnnc_base::diagnostic::Diagnostic;
 use bnnc_hir::tree::InferItem;
 
-/// A metric that does not apply to an inference.
-pub static METRIC_DOES_NOT_APPLY: Code = Code {
-    id: "E0566",
-    title: "a metric that does not apply",
-    explain: "Every metric in `compare .. by ..` must exist for every inference of the comparison. `rmse`, `coverage`, `crps` and `sd` apply to \
-              numbers. `accuracy`, `nll`, `brier`, `ece` and `entropy` apply to classes, and so do `ood_entropy` and `ood_auroc` if the data have \
-              `outliers`. If the model has several outputs, write the name of the output before the metric: `y.rmse`. \
-              `elpd_loo` needs draws of a posterior. `map` does not have such draws.\n\nWrong: `compare fit by \
-              accuracy` where `fit` predicts a number.\n\nRight: `compare fit by rmse`.",
-};
+codes! {
+    /// A metric that does not apply to an inference.
+    pub METRIC_DOES_NOT_APPLY = "E0566", "a metric that does not apply":
+        "Every metric in `compare .. by ..` must exist for every inference of the comparison. `rmse`, `coverage`, `crps` and `sd` apply to \
+         numbers. `accuracy`, `nll`, `brier`, `ece` and `entropy` apply to classes, and so do `ood_entropy` and `ood_auroc` if the data have \
+         `outliers`. If the model has several outputs, write the name of the output before the metric: `y.rmse`. \
+         `elpd_loo` needs draws of a posterior. `map` does not have such draws.\n\nWrong: `compare fit by \
+         accuracy` where `fit` predicts a number.\n\nRight: `compare fit by rmse`.";
+}
 
 /// Reports a metric that does not apply to an inference. `why` contains the reason and the help.
 pub fn metric_does_not_apply(

@@ -1,23 +1,23 @@
 //! Diagnostics about expressions in the REPL with posterior values that are not known or cannot be used.
 
-use bnnc_base::diagnostic::{Code, Diagnostic};
+use bnnc_base::codes;
+use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::source::Span;
 
-/// An expression in the REPL with a posterior value that does not exist, or where a single number is needed.
-pub static NO_DRAWS: Code = Code {
-    id: "E0665",
-    title: "not a posterior value",
-    explain: "In the REPL, `fit.beta` is the posterior of the parameter `beta` after the inference block `fit` has run. \
-              `fit.beta` has one value for each posterior draw, and an expression with `fit.beta` is computed at each draw. \
-              `mean`, `sd`, `median` and `quantile(.., 0.9)` of such an expression are single numbers. They can be used where one number is \
-              needed.\n\n\
-              ```\n\
-              :run fit\n\
-              exp(fit.beta)\n\
-              mean(fit.beta > 0)\n\
-              :density Normal(mean(fit.beta), 1) 0\n\
-              ```",
-};
+codes! {
+    /// An expression in the REPL with a posterior value that does not exist, or where a single number is needed.
+    pub NO_DRAWS = "E0665", "not a posterior value":
+        "In the REPL, `fit.beta` is the posterior of the parameter `beta` after the inference block `fit` has run. \
+         `fit.beta` has one value for each posterior draw, and an expression with `fit.beta` is computed at each draw. \
+         `mean`, `sd`, `median` and `quantile(.., 0.9)` of such an expression are single numbers. They can be used where one number is \
+         needed.\n\n\
+         ```\n\
+         :run fit\n\
+         exp(fit.beta)\n\
+         mean(fit.beta > 0)\n\
+         :density Normal(mean(fit.beta), 1) 0\n\
+         ```";
+}
 
 /// Reports an inference block that has not run.
 pub fn not_run(span: Span, infer: &str) -> Diagnostic {

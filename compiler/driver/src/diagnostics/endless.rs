@@ -1,22 +1,22 @@
 //! The diagnostic for optimisers whose steps never end or are not numbers.
 
 use bnnc_abi::manifest::Training;
-use bnnc_base::diagnostic::{Code, Diagnostic};
+use bnnc_base::codes;
+use bnnc_base::diagnostic::Diagnostic;
 use bnnc_hir::tree::InferItem;
 
-/// The steps of an optimiser never end, or are not numbers.
-pub static ENDLESS_STEPS: Code = Code {
-    id: "E0722",
-    title: "an optimiser that cannot converge",
-    explain: "All arguments of the optimiser are inside their ranges, but one of them is at the end of its range, where the \
-              optimiser no longer works. With a momentum of 1, gradients add up forever: where the gradient is zero, \
-              the parameters move on as fast as before. With `beta1 = 1` or `beta2 = 1`, Adam divides zero by zero. An \
-              optimiser that divides by the size of the last gradient divides by zero where the gradient is zero. bnnc \
-              tests the steps of the optimiser on a gradient that is 1 in the first iteration and 0 in the following \
-              ones.\n\n\
-              Wrong: `optimiser = Nesterov(1e-3, momentum = 1)`.\n\n\
-              Right: `optimiser = Nesterov(1e-3, momentum = 0.9)`.",
-};
+codes! {
+    /// The steps of an optimiser never end, or are not numbers.
+    pub ENDLESS_STEPS = "E0722", "an optimiser that cannot converge":
+        "All arguments of the optimiser are inside their ranges, but one of them is at the end of its range, where the \
+         optimiser no longer works. With a momentum of 1, gradients add up forever: where the gradient is zero, \
+         the parameters move on as fast as before. With `beta1 = 1` or `beta2 = 1`, Adam divides zero by zero. An \
+         optimiser that divides by the size of the last gradient divides by zero where the gradient is zero. bnnc \
+         tests the steps of the optimiser on a gradient that is 1 in the first iteration and 0 in the following \
+         ones.\n\n\
+         Wrong: `optimiser = Nesterov(1e-3, momentum = 1)`.\n\n\
+         Right: `optimiser = Nesterov(1e-3, momentum = 0.9)`.";
+}
 
 /// Reports an optimiser whose steps remain the same once the gradient is zero.
 pub fn endless_steps(infer: &InferItem) -> Diagnostic {

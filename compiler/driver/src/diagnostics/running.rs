@@ -2,22 +2,33 @@
 //! training.
 
 use bnnc_abi::method::declare::OptionName;
-use bnnc_base::diagnostic::{Code, Diagnostic};
+use bnnc_base::codes;
+use bnnc_base::diagnostic::Diagnostic;
 use bnnc_hir::tree::InferItem;
 
-/// A running mean that the method cannot use.
-pub static NO_RUNNING_MEANS: Code = Code {
-    id: "E0324",
-    title: "running means are not supported here",
-    explain: "A running mean, as in `BatchNorm`, makes the loss of a row depend on the other rows of its training step. Methods \
-              that train a network update the stored means in every step, and use the stored means for predictions. A Markov \
-              chain needs a density in which the rows are independent given the parameters. With running means, the \
-              density of a row would depend on the other rows. The gradient estimators `local`, `flipout` and \
-              `integrate` of `vi` treat rows as independent given the weights.\n\n\
-              Wrong: `infer f = nuts(M, d)` for a model with `norm = BatchNorm()`.\n\n\
-              Right: use one of the methods that the message lists, or a layer that normalises each example by itself: `norm = \
-              GroupNorm(4)`, `FilterResponseNorm()` or `LayerNorm()`.",
-};
+codes! {
+    /// A running mean that the method cannot use.
+    pub NO_RUNNING_MEANS = "E0324", "running means are not supported here":
+        "A running mean, as in `BatchNorm`, makes the loss of a row depend on the other rows of its training step. Methods \
+         that train a network update the stored means in every step, and use the stored means for predictions. A Markov \
+         chain needs a density in which the rows are independent given the parameters. With running means, the \
+         density of a row would depend on the other rows. The gradient estimators `local`, `flipout` and \
+         `integrate` of `vi` treat rows as independent given the weights.\n\n\
+         Wrong: `infer f = nuts(M, d)` for a model with `norm = BatchNorm()`.\n\n\
+         Right: use one of the methods that the message lists, or a layer that normalises each example by itself: `norm = \
+         GroupNorm(4)`, `FilterResponseNorm()` or `LayerNorm()`.";
+
+    /// A running mean in a fixed network that does not start from the value in the training of this network.
+    pub UNTAKEN_MEAN = "E0325", "a fixed network without the running means from its training":
+        "A posterior that takes all parameters of a network from an earlier inference block also takes the running means of \
+         the network, because the parameters were trained with them. bnnc takes a running mean from that block if the \
+         block has one of the same shape at the same place. Otherwise, the mean starts at the value that the model \
+         declares. Until training steps have moved the mean, the network then predicts differently from the \
+         trained network.\n\n\
+         Wrong: `posterior Q of M { net.* = f.net.* }` where the `net` of `f` and the `net` of `M` have different layers \
+         with running means.\n\n\
+         Right: declare the network with one layer, and use this layer in both models.";
+}
 
 /// Reports the running mean `mean` in a method that does not support it, for the reason `why`. `others` are the methods that support running means.
 pub fn no_running_means(infer: &InferItem, mean: &str, why: &str, others: &[&str]) -> Diagnostic {
@@ -44,20 +55,6 @@ pub fn rows_apart(infer: &InferItem, options: &[OptionName], mean: &str) -> Diag
     Diagnostic::error(&NO_RUNNING_MEANS, infer.span_of(options), text)
         .help("leave `local`, `flipout` and `integrate` out")
 }
-
-/// A running mean in a fixed network that does not start from the value in the training of this network.
-pub static UNTAKEN_MEAN: Code = Code {
-    id: "E0325",
-    title: "a fixed network without the running means from its training",
-    explain: "A posterior that takes all parameters of a network from an earlier inference block also takes the running means of \
-              the network, because the parameters were trained with them. bnnc takes a running mean from that block if the \
-              block has one of the same shape at the same place. Otherwise, the mean starts at the value that the model \
-              declares. Until training steps have moved the mean, the network then predicts differently from the \
-              trained network.\n\n\
-              Wrong: `posterior Q of M { net.* = f.net.* }` where the `net` of `f` and the `net` of `M` have different layers \
-              with running means.\n\n\
-              Right: declare the network with one layer, and use this layer in both models.",
-};
 
 /// The reason why a running mean does not start from another inference block.
 pub enum UntakenMean {

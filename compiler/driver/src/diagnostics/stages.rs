@@ -1,33 +1,30 @@
 //! Diagnostics of `bnnc emit`.
 
 use crate::stage::Stage;
-use bnnc_base::diagnostic::{Code, Diagnostic};
+use bnnc_base::codes;
+use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::source::Span;
 use bnnc_hir::tree::InferItem;
 
-/// A stage that does not exist.
-pub static NO_STAGE: Code = Code {
-    id: "E0604",
-    title: "no such stage",
-    explain: "`bnnc emit STAGE FILE` prints one stage of the compilation: tokens, ast, hir, graph, density, training, loops, \
-              clif, mlir, ptx, dot. The backend `cranelift` generates `clif`, `mlir` generates `mlir`, and `cuda` generates \
-              `ptx`. If `STAGE` is the name of a pass (`bnnc emit loss model.bnn`), the command prints the functions that \
-              this pass returns. The command also reads a `.graph` file (one function) or a `.loops` file (a loop \
-              program), and prints a later stage of it.\n\n\
-              Wrong: `bnnc emit clif --backend mlir model.bnn`, `bnnc emit density model.loops`.\n\n\
-              Right: `bnnc emit mlir model.bnn`, `bnnc emit clif model.bnn`, `bnnc emit clif model.loops`.",
-};
+codes! {
+    /// A stage that does not exist.
+    pub NO_STAGE = "E0604", "no such stage":
+        "`bnnc emit STAGE FILE` prints one stage of the compilation: tokens, ast, hir, graph, density, training, loops, \
+         clif, mlir, ptx, dot. The backend `cranelift` generates `clif`, `mlir` generates `mlir`, and `cuda` generates \
+         `ptx`. If `STAGE` is the name of a pass (`bnnc emit loss model.bnn`), the command prints the functions that \
+         this pass returns. The command also reads a `.graph` file (one function) or a `.loops` file (a loop \
+         program), and prints a later stage of it.\n\n\
+         Wrong: `bnnc emit clif --backend mlir model.bnn`, `bnnc emit density model.loops`.\n\n\
+         Right: `bnnc emit mlir model.bnn`, `bnnc emit clif model.bnn`, `bnnc emit clif model.loops`.";
 
-/// A file whose text is not valid for its stage.
-pub static BAD_TEXT: Code = Code {
-    id: "E0615",
-    title: "not the text of a stage",
-    explain: "A file whose name ends in `.graph` holds one function as `bnnc emit training` prints it. A file whose name \
-              ends in `.loops` holds the output of `bnnc emit loops`. bnnc can print a probabilistic graph, with `sample` \
-              and `observe`, but cannot read it, because the text does not contain the definitions of its distributions.\n\n\
-              Wrong: `bnnc emit graph model.bnn > model.graph`, then `bnnc emit loops model.graph`.\n\n\
-              Right: `bnnc emit training model.bnn > model.graph`, then `bnnc emit loops model.graph`.",
-};
+    /// A file whose text is not valid for its stage.
+    pub BAD_TEXT = "E0615", "not the text of a stage":
+        "A file whose name ends in `.graph` holds one function as `bnnc emit training` prints it. A file whose name \
+         ends in `.loops` holds the output of `bnnc emit loops`. bnnc can print a probabilistic graph, with `sample` \
+         and `observe`, but cannot read it, because the text does not contain the definitions of its distributions.\n\n\
+         Wrong: `bnnc emit graph model.bnn > model.graph`, then `bnnc emit loops model.graph`.\n\n\
+         Right: `bnnc emit training model.bnn > model.graph`, then `bnnc emit loops model.graph`.";
+}
 
 /// Reports a stage name that does not exist.
 pub fn no_stage(name: &str) -> Diagnostic {

@@ -1,71 +1,59 @@
 //! The diagnostics about binding the inputs and outputs of a model to the columns of its data.
 
 use bnnc_abi::data::{Field, FieldKind, InputEntry, Schema, word};
-use bnnc_base::diagnostic::{Code, Diagnostic};
+use bnnc_base::codes;
+use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::reports;
 use bnnc_base::source::Span;
 
-/// An input of a model without a matching column.
-pub static NO_COLUMN: Code = Code {
-    id: "E0291",
-    title: "no such column",
-    explain: "Every input and output of a model takes the column (or the array of a JSON file) that has its name. There are \
-              two exceptions: a single input `real[d]` or `real[c, h, w]` takes all `inputs` of the data in order, and a \
-              single output takes the target of the data. The message lists the columns of the file.\n\n\
-              ```\nmodel M(heigth: real) -> weight: real { .. }   // the file has `height`\n```",
-};
+codes! {
+    /// A position of an axis that is not selected by any value of a column.
+    pub UNUSED_POSITION = "E0265", "positions that no row selects":
+        "`index(k)` counts positions from 0. If the size is given, or the classes of an output are numbers, bnnc uses the integers of \
+         the column as positions. Here a position below the largest one never occurs, usually because the column counts from 1. If the column \
+         is an input, the parameter at this position keeps its prior. If it is an output, this class does not have training rows.\n\n\
+         ```\nmodel M(x: real) -> grade: index(k) { .. }   // grades are 1, 2, 3: `k` is 4\n\
+         model M(x: real) -> grade: index(3) { .. }   // right, with grades 0, 1, 2 in the file\n```\n\n\
+         If the size `J` of an input `g: index(J)` is not given elsewhere, the input has one position per distinct \
+         integer instead. The values of an input `g: int` are used as positions, in `a[g]` and in `Embedding(k, 2)`.";
 
-/// A column whose values or shape do not fit the declared type.
-pub static WRONG_COLUMN: Code = Code {
-    id: "E0292",
-    title: "column does not fit",
-    explain: "The type that a model declares for an input or output must allow every value of its column: `index(10)` allows 0 to 9, `bool` \
-              allows 0 and 1, `real[3]` needs three numbers per example, and only `index` allows text. A single input `real[3, 32, 32]` \
-              needs arrays of these sizes, or 3072 numbers per example in row-major order. If any input or output has one value per example, \
-              every output needs one value per example. A single output takes the target of the data. Without the option `target`, the \
-              target is the last column, and the other columns must not have the name of the output.\n\n\
-              ```\n\
-              data d = csv(\"d.csv\")                  // wrong: the columns of the file are x, y, z\n\
-              data d = csv(\"d.csv\") { target = y }   // right\n\n\
-              model M(x: real) -> y: real { .. }\n\
-              ```",
-};
+    /// A whole column that is bound to a model although some of its rows are not training rows.
+    pub WHOLE_COLUMNS = "E0267", "whole columns together with test or validation rows":
+        "A model that takes whole columns treats all rows as one example. It therefore cannot hold out test or validation rows, and cannot use \
+         `limit`.\n\n\
+         ```\ndata d = json(\"d.json\") { test = fraction(0.1) }   // wrong\n\
+         data d = json(\"d.json\")                          // right\n\n\
+         model Series() -> y: real[T] { .. }\n```";
 
-/// A position of an axis that is not selected by any value of a column.
-pub static UNUSED_POSITION: Code = Code {
-    id: "E0265",
-    title: "positions that no row selects",
-    explain: "`index(k)` counts positions from 0. If the size is given, or the classes of an output are numbers, bnnc uses the integers of \
-              the column as positions. Here a position below the largest one never occurs, usually because the column counts from 1. If the column \
-              is an input, the parameter at this position keeps its prior. If it is an output, this class does not have training rows.\n\n\
-              ```\nmodel M(x: real) -> grade: index(k) { .. }   // grades are 1, 2, 3: `k` is 4\n\
-              model M(x: real) -> grade: index(3) { .. }   // right, with grades 0, 1, 2 in the file\n```\n\n\
-              If the size `J` of an input `g: index(J)` is not given elsewhere, the input has one position per distinct \
-              integer instead. The values of an input `g: int` are used as positions, in `a[g]` and in `Embedding(k, 2)`.",
-};
+    /// An input to which several entries of `inputs = [..]` could be bound.
+    pub SEVERAL_ENTRIES = "E0268", "several entries for one input":
+        "An expression of one column in `inputs = [..]` feeds the input that has the name of that column. If several \
+         entries could feed the same input, write the name of an input before each of them.\n\n\
+         ```\n\
+         data d = csv(\"d.csv\") { inputs = [age, log(age)] }             // wrong for M\n\
+         data d = csv(\"d.csv\") { inputs = [age, log_age = log(age)] }   // right\n\n\
+         model M(age: real, log_age: real) -> y: real { .. }\n```";
 
-/// A whole column that is bound to a model although some of its rows are not training rows.
-pub static WHOLE_COLUMNS: Code = Code {
-    id: "E0267",
-    title: "whole columns together with test or validation rows",
-    explain: "A model that takes whole columns treats all rows as one example. It therefore cannot hold out test or validation rows, and cannot use \
-              `limit`.\n\n\
-              ```\ndata d = json(\"d.json\") { test = fraction(0.1) }   // wrong\n\
-              data d = json(\"d.json\")                          // right\n\n\
-              model Series() -> y: real[T] { .. }\n```",
-};
+    /// An input of a model without a matching column.
+    pub NO_COLUMN = "E0291", "no such column":
+        "Every input and output of a model takes the column (or the array of a JSON file) that has its name. There are \
+         two exceptions: a single input `real[d]` or `real[c, h, w]` takes all `inputs` of the data in order, and a \
+         single output takes the target of the data. The message lists the columns of the file.\n\n\
+         ```\nmodel M(heigth: real) -> weight: real { .. }   // the file has `height`\n```";
 
-/// An input to which several entries of `inputs = [..]` could be bound.
-pub static SEVERAL_ENTRIES: Code = Code {
-    id: "E0268",
-    title: "several entries for one input",
-    explain: "An expression of one column in `inputs = [..]` feeds the input that has the name of that column. If several \
-              entries could feed the same input, write the name of an input before each of them.\n\n\
-              ```\n\
-              data d = csv(\"d.csv\") { inputs = [age, log(age)] }             // wrong for M\n\
-              data d = csv(\"d.csv\") { inputs = [age, log_age = log(age)] }   // right\n\n\
-              model M(age: real, log_age: real) -> y: real { .. }\n```",
-};
+    /// A column whose values or shape do not fit the declared type.
+    pub WRONG_COLUMN = "E0292", "column does not fit":
+        "The type that a model declares for an input or output must allow every value of its column: `index(10)` allows 0 to 9, `bool` \
+         allows 0 and 1, `real[3]` needs three numbers per example, and only `index` allows text. A single input `real[3, 32, 32]` \
+         needs arrays of these sizes, or 3072 numbers per example in row-major order. If any input or output has one value per example, \
+         every output needs one value per example. A single output takes the target of the data. Without the option `target`, the \
+         target is the last column, and the other columns must not have the name of the output.\n\n\
+         ```\n\
+         data d = csv(\"d.csv\")                  // wrong: the columns of the file are x, y, z\n\
+         data d = csv(\"d.csv\") { target = y }   // right\n\n\
+         model M(x: real) -> y: real { .. }\n\
+         ```";
+}
 
 /// Reports an input that receives a whole column although only some rows are training rows.
 pub fn rows_apart(span: Span, (input, column): (&str, &str), schema: &Schema) -> Diagnostic {

@@ -1,22 +1,41 @@
 //! Diagnostics of valid programs that cannot be compiled.
 
-use bnnc_base::diagnostic::{Code, Diagnostic};
+use bnnc_base::codes;
+use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::source::Span;
 
-/// A valid program that this version of the compiler cannot compile.
-pub static LIMIT: Code = Code {
-    id: "E0290",
-    title: "cannot be compiled",
-    explain: "The program is well typed, but this version of bnnc cannot turn this part into code. The message gives the reason; often a more explicit form of the same model compiles.",
-};
+codes! {
+    /// An array whose length depends on a counter.
+    pub OPEN_ARRAY = "E0287", "an array whose length changes from step to step":
+        "A slice or a list inside `for` ends at the loop counter, so its length changes from step to step. Arrays must have a fixed length. \
+         Apply a reduction directly to the elements, or use a window of constant length.\n\n    \
+         past = y[0..t], y[t] ~ Normal(a * past[0], 1)        # wrong\n    \
+         y[t] ~ Normal(a * mean(y[0..t]), 1)                  # right: reduced at once\n    \
+         y[t] ~ Normal(dot(w, y[t - 2..t]), 1)                # right: always two elements";
 
-/// A part of a distribution that is needed but not declared.
-pub static NO_PART: Code = Code {
-    id: "E0293",
-    title: "a part of a distribution is missing",
-    explain: "The program needs a part (`mean`, `draw`, `cdf`, ..) that a distribution does not define. \
-              For example, a `Cauchy` does not have a mean.",
-};
+    /// A size of an array that is not a positive integer.
+    pub NO_SIZE = "E0289", "a size that is not a positive integer":
+        "The size of an array must be a positive integer. Here an argument of a layer, or the declared size of an array, leads to a size that \
+         is zero, negative or not a whole number. The message shows the values.\n\n    \
+         n = GroupNorm(4), n(x)   # wrong for an `x` with 6 channels: a group would have 1.5 channels\n    \
+         n = GroupNorm(3), n(x)   # right: 2 channels in each of 3 groups";
+
+    /// A valid program that this version of the compiler cannot compile.
+    pub LIMIT = "E0290", "cannot be compiled":
+        "The program is well typed, but this version of bnnc cannot turn this part into code. The message gives the reason; often a more explicit form of the same model compiles.";
+
+    /// A part of a distribution that is needed but not declared.
+    pub NO_PART = "E0293", "a part of a distribution is missing":
+        "The program needs a part (`mean`, `draw`, `cdf`, ..) that a distribution does not define. \
+         For example, a `Cauchy` does not have a mean.";
+
+    /// A posterior family whose parameters do not fit into memory.
+    pub TOO_LARGE = "E0294", "a family that is too large":
+        "The size of a joint family grows with the number of elements that it covers. The size of a full covariance grows with the \
+         square of this number. The message states the memory that one parameter would take.\n\n\
+         Wrong: `h1.*, h2.* ~ FullRankNormal()` over 300000 weights: the covariance alone takes 360 GB.\n\n\
+         Right: `h1.*, h2.* ~ LowRankNormal(rank = 5)`, or `FullRankNormal` for the last layer only.";
+}
 
 /// Creates the error for a part that a distribution does not declare.
 pub fn no_part(span: Span, dist: &str, part: &str) -> Box<Diagnostic> {
@@ -31,16 +50,6 @@ pub fn no_part(span: Span, dist: &str, part: &str) -> Box<Diagnostic> {
 pub fn limit(span: Span, why: impl Into<String>) -> Box<Diagnostic> {
     Box::new(Diagnostic::error(&LIMIT, span, why))
 }
-
-/// A size of an array that is not a positive integer.
-pub static NO_SIZE: Code = Code {
-    id: "E0289",
-    title: "a size that is not a positive integer",
-    explain: "The size of an array must be a positive integer. Here an argument of a layer, or the declared size of an array, leads to a size that \
-              is zero, negative or not a whole number. The message shows the values.\n\n    \
-              n = GroupNorm(4), n(x)   # wrong for an `x` with 6 channels: a group would have 1.5 channels\n    \
-              n = GroupNorm(3), n(x)   # right: 2 channels in each of 3 groups",
-};
 
 /// A quotient of integers that is not an integer itself.
 pub struct Quotient<'a> {
@@ -91,17 +100,6 @@ fn examples(number: i64) -> String {
     }
 }
 
-/// An array whose length depends on a counter.
-pub static OPEN_ARRAY: Code = Code {
-    id: "E0287",
-    title: "an array whose length changes from step to step",
-    explain: "A slice or a list inside `for` ends at the loop counter, so its length changes from step to step. Arrays must have a fixed length. \
-              Apply a reduction directly to the elements, or use a window of constant length.\n\n    \
-              past = y[0..t], y[t] ~ Normal(a * past[0], 1)        # wrong\n    \
-              y[t] ~ Normal(a * mean(y[0..t]), 1)                  # right: reduced at once\n    \
-              y[t] ~ Normal(dot(w, y[t - 2..t]), 1)                # right: always two elements",
-};
-
 /// Reports a slice or list that is not reduced and whose length is not constant.
 pub fn open_array(span: Span) -> Box<Diagnostic> {
     let text = "this array ends at a loop counter, so its length changes from step to step";
@@ -112,13 +110,3 @@ pub fn open_array(span: Span) -> Box<Diagnostic> {
             .help("or use a window of constant length: `y[t - 2..t]`"),
     )
 }
-
-/// A posterior family whose parameters do not fit into memory.
-pub static TOO_LARGE: Code = Code {
-    id: "E0294",
-    title: "a family that is too large",
-    explain: "The size of a joint family grows with the number of elements that it covers. The size of a full covariance grows with the \
-              square of this number. The message states the memory that one parameter would take.\n\n\
-              Wrong: `h1.*, h2.* ~ FullRankNormal()` over 300000 weights: the covariance alone takes 360 GB.\n\n\
-              Right: `h1.*, h2.* ~ LowRankNormal(rank = 5)`, or `FullRankNormal` for the last layer only.",
-};

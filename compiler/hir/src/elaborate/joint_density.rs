@@ -195,7 +195,7 @@ fn element<'m>(
 ) -> Option<AffineExpr> {
     match &given.sample.index {
         Some(index) => reader.integer(index, scope),
-        None if given.sample.ty.dims().len() == 0 || is_joint(given.sample, module) => {
+        None if given.sample.ty.dims().is_empty() || is_joint(given.sample, module) => {
             Some(AffineExpr::number(0))
         }
         None => {
@@ -213,7 +213,7 @@ fn read<'m>(
     reader: &mut ElementReader<'m>,
 ) {
     let sample = given.sample;
-    let is_whole = sample.index.is_none() && sample.ty.dims().len() > 0;
+    let is_whole = sample.index.is_none() && !sample.ty.dims().is_empty();
     match element.filter(|_| is_whole && !is_joint(sample, module)) {
         Some(element) => of_element(&sample.dist, element, scope, reader),
         None => reader.visit(&sample.dist, scope, true),

@@ -1,62 +1,47 @@
 //! The diagnostics of `bnnc new`.
 
-use bnnc_base::diagnostic::{Code, Diagnostic};
+use bnnc_base::codes;
+use bnnc_base::diagnostic::Diagnostic;
 use std::path::Path;
 
-/// Every code, sorted.
-pub static CODES: &[&Code] = &[&NO_TABLE, &NO_OUTPUT, &TOO_FEW, &EXISTS, &UNUSABLE];
+codes! {
+    /// A file that does not contain a table, or whose path cannot be written in a program.
+    NO_TABLE = "E0660", "`bnnc new` cannot use the file":
+        "`bnnc new` writes a program for a table: a CSV file with a header line, a Parquet file, or a JSON object of arrays. CSV and \
+         JSON files may be compressed with gzip. Files of arrays such as `idx` and `npy` come in pairs and do not have columns. The \
+         book shows programs for them. The path of the file must be text without double quotes, because the program names it in double \
+         quotes.\n\n\
+         Wrong: `bnnc new images.npy`.\n\n\
+         Right: `bnnc new cars.csv`.";
 
-/// A file that does not contain a table, or whose path cannot be written in a program.
-static NO_TABLE: Code = Code {
-    id: "E0660",
-    title: "`bnnc new` cannot use the file",
-    explain: "`bnnc new` writes a program for a table: a CSV file with a header line, a Parquet file, or a JSON object of arrays. CSV and \
-              JSON files may be compressed with gzip. Files of arrays such as `idx` and `npy` come in pairs and do not have columns. The \
-              book shows programs for them. The path of the file must be text without double quotes, because the program names it in double \
-              quotes.\n\n\
-              Wrong: `bnnc new images.npy`.\n\n\
-              Right: `bnnc new cars.csv`.",
-};
+    /// A column that does not exist.
+    NO_OUTPUT = "E0661", "the output of `bnnc new` is not a column":
+        "`--output` names the column that the model predicts, spelled exactly as in the header of the file. Without this option, the last \
+         column is the output.\n\n\
+         ```\nbnnc new cars.csv --output price\n```";
 
-/// A column that does not exist.
-static NO_OUTPUT: Code = Code {
-    id: "E0661",
-    title: "the output of `bnnc new` is not a column",
-    explain: "`--output` names the column that the model predicts, spelled exactly as in the header of the file. Without this option, the last \
-              column is the output.\n\n\
-              ```\nbnnc new cars.csv --output price\n```",
-};
+    /// A table with too few rows.
+    TOO_FEW = "E0662", "too few rows for a model":
+        "`bnnc new` guesses the type of a column from its values, and a model learns from the differences between rows. \
+         The guess and the model each need at least two rows. Rows with a missing value do not count.";
 
-/// A table with too few rows.
-static TOO_FEW: Code = Code {
-    id: "E0662",
-    title: "too few rows for a model",
-    explain: "`bnnc new` guesses the type of a column from its values, and a model learns from the differences between rows. \
-              The guess and the model each need at least two rows. Rows with a missing value do not count.",
-};
+    /// A program that already exists.
+    EXISTS = "E0663", "`bnnc new` does not replace files":
+        "The program, or the table of complete rows beside it, exists already. The existing file may hold your own changes, so `bnnc new` \
+         replaces it only with `--overwrite`. A table is replaced only together with a program that reads \
+         it.\n\n\
+         ```\nbnnc new cars.csv second.bnn\nbnnc new cars.csv --overwrite\n```";
 
-/// A program that already exists.
-static EXISTS: Code = Code {
-    id: "E0663",
-    title: "`bnnc new` does not replace files",
-    explain: "The program, or the table of complete rows beside it, exists already. The existing file may hold your own changes, so `bnnc new` \
-              replaces it only with `--overwrite`. A table is replaced only together with a program that reads \
-              it.\n\n\
-              ```\nbnnc new cars.csv second.bnn\nbnnc new cars.csv --overwrite\n```",
-};
-
-/// An output that the models of `bnnc new` cannot predict.
-static UNUSABLE: Code = Code {
-    id: "E0664",
-    title: "the column cannot be an output",
-    explain: "An output must not have the same value in all rows. An output of text must consist of classes that each \
-              have several rows. An identifier has a different value in almost every row, so it cannot be an output. A \
-              column whose name has a double quote or a line break cannot be named in a program. Without `--output`, \
-              the last column is the output. If the only problem of this column is that it has missing values, or \
-              numbers that are written as text, bnnc reports this problem and does not choose another column.\n\n\
-              Wrong: `bnnc new cars.csv --output licence_plate`.\n\n\
-              Right: `bnnc new cars.csv --output price`.",
-};
+    /// An output that the models of `bnnc new` cannot predict.
+    UNUSABLE = "E0664", "the column cannot be an output":
+        "An output must not have the same value in all rows. An output of text must consist of classes that each \
+         have several rows. An identifier has a different value in almost every row, so it cannot be an output. A \
+         column whose name has a double quote or a line break cannot be named in a program. Without `--output`, \
+         the last column is the output. If the only problem of this column is that it has missing values, or \
+         numbers that are written as text, bnnc reports this problem and does not choose another column.\n\n\
+         Wrong: `bnnc new cars.csv --output licence_plate`.\n\n\
+         Right: `bnnc new cars.csv --output price`.";
+}
 
 /// Reports a file whose format does not have columns.
 pub fn no_table(path: &Path, ending: &str) -> Diagnostic {

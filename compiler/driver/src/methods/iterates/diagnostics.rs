@@ -1,21 +1,21 @@
 //! Diagnostics about inferences that use the iterates of an earlier inference.
 
 use bnnc_abi::iterates::IterateOptions;
-use bnnc_base::diagnostic::{Code, Diagnostic};
+use bnnc_base::codes;
+use bnnc_base::diagnostic::Diagnostic;
 use bnnc_hir::tree::InferItem;
 
-/// An inference uses the iterates of another inference, but the other inference does not keep its
-/// iterates.
-pub static NO_ITERATES: Code = Code {
-    id: "E0560",
-    title: "an inference whose iterates cannot be used",
-    explain: "With `iterates = NAME`, the method uses the iterates of an earlier inference and does not train itself. The earlier \
-              inference must keep its iterates, as chains, ensembles, `collapsed`, and `swag` with `covariance = snapshots` do. Every \
-              free parameter must have the same size in both inferences, and the data of both must have the same number of \
-              splits.\n\n\
-              Wrong: `iterates = fit` after `infer fit = map(Model, data)`.\n\n\
-              Right: `iterates = fit` after `infer fit = swag(Model, data) { covariance = snapshots }`, with the same model.",
-};
+codes! {
+    /// An inference uses the iterates of another inference, but the other inference does not keep its
+    /// iterates.
+    pub NO_ITERATES = "E0560", "an inference whose iterates cannot be used":
+        "With `iterates = NAME`, the method uses the iterates of an earlier inference and does not train itself. The earlier \
+         inference must keep its iterates, as chains, ensembles, `collapsed`, and `swag` with `covariance = snapshots` do. Every \
+         free parameter must have the same size in both inferences, and the data of both must have the same number of \
+         splits.\n\n\
+         Wrong: `iterates = fit` after `infer fit = map(Model, data)`.\n\n\
+         Right: `iterates = fit` after `infer fit = swag(Model, data) { covariance = snapshots }`, with the same model.";
+}
 
 /// Reports an earlier inference that does not keep iterates.
 pub fn no_iterates(infer: &InferItem, from: &str) -> Diagnostic {

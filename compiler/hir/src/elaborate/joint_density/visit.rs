@@ -278,7 +278,7 @@ impl<'a, 'm> Elements<'a, 'm> {
         let Some((output, first, _, is_one)) = self.outputs.iter().find(of) else {
             return (self.given[0].sample.local, None);
         };
-        let is_array = self.item.locals[*output].ty.dims().len() > 0;
+        let is_array = !self.item.locals[*output].ty.dims().is_empty();
         (*output, (is_array && !is_one).then_some(node - first))
     }
 
