@@ -1,7 +1,7 @@
 //! Checks for rows that repeat other rows: test rows that also occur among the training rows, and training rows that repeat earlier training rows.
 
-use super::Column;
 use super::columns::{different, distinct};
+use super::{Column, replicates};
 use crate::diagnostics::data as codes;
 use bnnc_abi::data::{Contents, DataSpec};
 use bnnc_abi::manifest::{DataSource, InferenceBlock};
@@ -84,7 +84,7 @@ fn by_chance(rows: usize, (inputs, targets): (usize, usize)) -> f64 {
 }
 
 /// Returns whether the number of different rows is clearly below the number that is expected by chance.
-fn are_fewer(different: usize, expected: f64) -> bool {
+pub(super) fn are_fewer(different: usize, expected: f64) -> bool {
     (different as f64) < 0.75 * expected
 }
 
@@ -133,17 +133,25 @@ fn repeated(inputs: &[Column], targets: &[&Column]) -> Option<Diagnostic> {
     let all: Vec<&Column> = inputs.iter().chain(targets).copied().collect();
     let once = kinds(&all, rows);
     let is_repeated = rows >= LEAST && 3 * (rows - once) >= rows;
-    let is_more = || {
-        let expected = by_chance(rows, (kinds(&inputs, rows), kinds(targets, rows)));
-        are_fewer(once, expected)
-    };
+    let is_more = || replicates::are_copies(&keys_of(&inputs, rows), targets);
     (is_repeated && is_more()).then(|| codes::repeated_training_rows(rows - once, rows, None))
 }
 
 /// Returns the number of different training rows in some columns. Rows are compared by their [`key`].
 fn kinds(columns: &[&Column], rows: usize) -> usize {
-    let of = |row: usize| key(columns.iter().map(|column| &column.train[row]));
-    different((0..rows).map(of).collect())
+    different(keys_of(columns, rows))
+}
+
+/// Returns the checksum of each row in some columns.
+fn keys_of(columns: &[&Column], rows: usize) -> Vec<u64> {
+    let key = |at: usize| {
+        let mut checksum = Checksum::default();
+        columns
+            .iter()
+            .for_each(|column| checksum.add(&column.train[at].to_bits().to_le_bytes()));
+        checksum.value()
+    };
+    (0..rows).map(key).collect()
 }
 
 /// Returns a warning about test rows that equal a training row in every column. The check runs only if at least one column is continuous. A column

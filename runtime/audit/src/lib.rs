@@ -19,6 +19,7 @@ mod neighbours;
 mod order;
 mod orthogonal;
 mod relation;
+mod replicates;
 pub mod scales;
 mod separation;
 mod targets;
