@@ -114,6 +114,15 @@ pub(crate) fn cut(source: &LoadedData, parts: Parts, seed: u64) -> Result<Datase
     )?;
     let mut warnings = Vec::new();
     let preparation = fit(source, &columns, &parts.train, &zscores, &mut warnings);
+    let twice = source.table.arrays.iter().filter_map(|array| {
+        let pair = array.spellings.as_ref()?;
+        Some(diagnostics::two_spellings(
+            &source.table.path(),
+            &array.name,
+            pair,
+        ))
+    });
+    warnings.extend(twice);
     let rows = |part: &[usize], kind: &str| {
         let mut rows = assemble(source, &columns, &preparation, part);
         mark_unseen(source, &mut rows, &parts.train, kind);

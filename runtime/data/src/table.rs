@@ -220,6 +220,8 @@ pub struct Array {
     pub values: ArrayValues,
     /// True if the file contains the words `false` and `true` instead of the integers 0 and 1.
     pub words: bool,
+    /// Two spellings of the same integer in the file, such as `01` and `1`, if there are any.
+    pub spellings: Option<[String; 2]>,
 }
 
 impl Array {
@@ -231,6 +233,7 @@ impl Array {
             shape: vec![values.len()],
             values,
             words: false,
+            spellings: None,
         }
     }
 

@@ -157,6 +157,25 @@ mistakes! {
         [("d.csv", with("z", |row, x| if row % 7 == 3 { 1e20 } else { x }))],
         &regression("data d = csv(\"d.csv\") { standardise = [inputs] }");
 
+    postal_codes_with_and_without_leading_zeros: ["E0439"],
+        [("d.csv", "g,y\n01001,1\n1001,5\n01001,1.1\n1001,5.1\n".to_owned())], "
+        data d = csv(\"d.csv\")
+        model M(g: index(J)) -> y: real {
+          a: real[J] ~ Normal(0, 10)
+          y ~ Normal(a[g], 1)
+        }
+        infer fit = map(M, d)";
+
+    a_boolean_that_is_standardised: ["E0437"],
+        [("d.csv", "x,f,y\n1,0,2\n2,1,3\n4,1,3.5\n6,0,7\n".to_owned())], "
+        data d = csv(\"d.csv\") { standardise = inputs, target = y }
+        model M(x: real, f: bool) -> y: real {
+          b ~ Normal(0, 2)
+          c ~ Normal(0, 2)
+          y ~ Normal(b * x + (if f { c } else { 0 }), 1)
+        }
+        infer fit = map(M, d)";
+
     identifiers_beyond_64_bits: ["E0292"], [("d.csv", {
         let rows = (0..40).map(|row| format!("{},{}\n", 18_446_744_073_709_551_000_u64 + row % 4, row % 7));
         format!("g,y\n{}", rows.collect::<String>())

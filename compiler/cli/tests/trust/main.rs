@@ -8,6 +8,7 @@ mod advice;
 mod arrays;
 mod bindings;
 mod checks;
+mod columns;
 mod command_line;
 mod curvature;
 mod folders;

@@ -88,8 +88,27 @@ fn prepared<'a>(
         true => rows.original(name)?,
         false => rows.reals(name).or_else(|_| rows.ints(name).map(as_reals))?,
     };
-    checked(binding, name, rows, values.iter().copied())?;
-    Ok(values.into())
+    let wrong = values.iter().enumerate().find_map(|(at, value)| {
+        let expected = binding.excludes(*value)?;
+        Some((at, *value, expected))
+    });
+    match wrong {
+        None => Ok(values.into()),
+        Some((at, value, expected)) => {
+            let width = (values.len() / rows.count.max(1)).max(1);
+            let (path, row) = rows.place(at / width);
+            let place = At { path, row, column: 0 };
+            let original = rows.original(name)?.get(at).copied();
+            Err(
+                match original.filter(|original| binding.excludes(*original).is_none()) {
+                    Some(original) => {
+                        diagnostics::standardised_outside_type(place, name, [original, value], &expected)
+                    }
+                    None => diagnostics::outside_type(place, name, value, &expected),
+                },
+            )
+        }
+    }
 }
 
 /// Returns a column of integers. Checks that every element has the declared type.

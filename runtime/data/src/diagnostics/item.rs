@@ -360,16 +360,6 @@ pub fn outside(at: At<'_>, name: &str, value: i64, size: usize) -> Diagnostic {
     fault(&codes::OUTSIDE, at, message).help("positions count from 0")
 }
 
-/// An error: a value is outside its declared type.
-pub fn outside_type(at: At<'_>, name: &str, value: f64, expected: &str) -> Diagnostic {
-    let message = format!(
-        "`{}` holds {value}, but the model declares it {expected}",
-        shown(name)
-    );
-    fault(&codes::OUTSIDE_TYPE, at, message)
-        .help("correct the row, or declare a type that includes the value")
-}
-
 /// An error: the program requests standardisation of a class target.
 pub fn standardised_class(path: &Path, name: &str, span: Span) -> Diagnostic {
     let text = format!(

@@ -3,10 +3,11 @@
 
 use super::column::Column;
 use super::opening::{MARK, OpeningMarks};
+use super::spellings::Spellings;
 use super::{Parsed, Reading, bytes};
 use crate::diagnostics::{self, At, Faults};
 use crate::levels::Levels;
-use crate::table::{Array, Jump};
+use crate::table::{Array, ArrayValues, Jump};
 use bnnc_base::diagnostic::Diagnostic;
 use csv::{ByteRecord, ReaderBuilder};
 use std::collections::HashSet;
@@ -92,9 +93,9 @@ fn parsed(path: &Path, bytes: &[u8], reading: &Reading) -> Result<Parsed, Faults
     {
         faults.push(last.note("the rest of the file was not checked"));
     }
-    let (columns, empty): (Vec<Column>, Vec<Empty>) = columns
+    let (columns, empty): (Vec<(Column, Spellings)>, Vec<Empty>) = columns
         .into_iter()
-        .map(|column| (column.column, column.empty))
+        .map(|column| ((column.column, column.spellings), column.empty))
         .unzip();
     faults.extend(empty.into_iter().flat_map(|empty| empty.reported(read)));
     if !faults.is_empty() {
@@ -120,15 +121,26 @@ fn is_gap(fault: &Diagnostic, cell: &[u8]) -> bool {
 }
 
 /// Returns the columns that were read as arrays with names.
-fn arrays_of(names: Vec<String>, columns: Vec<Column>, (texts, reading): (&[bool], &Reading)) -> Vec<Array> {
+fn arrays_of(
+    names: Vec<String>,
+    columns: Vec<(Column, Spellings)>,
+    (texts, reading): (&[bool], &Reading),
+) -> Vec<Array> {
     let all = names.into_iter().zip(columns.into_iter().zip(texts));
-    let read = all.filter(|(_, (column, _))| !matches!(column, Column::LeftOut));
-    let array = |(name, (mut column, is_text)): (String, (Column, &bool))| {
+    let read = all.filter(|(_, ((column, _), _))| !matches!(column, Column::LeftOut));
+    let array = |(name, ((mut column, spellings), is_text)): (String, ((Column, Spellings), &bool))| {
         column.fit(reading);
         let is_of_text = matches!(column, Column::Text(_));
         let values = reading.filled(&name, column.finish(*is_text));
         let words = is_of_text && !values.is_text();
-        Array::column(name, values).with_words(words)
+        // Spellings matter only if all values are integers.
+        let spellings = spellings
+            .finish()
+            .filter(|_| matches!(values, ArrayValues::Int(_)));
+        Array {
+            spellings,
+            ..Array::column(name, values).with_words(words)
+        }
     };
     read.map(array).collect()
 }
@@ -238,6 +250,7 @@ struct GrowingColumn {
     column: Column,
     empty: Empty,
     opening: OpeningMarks,
+    spellings: Spellings,
 }
 
 impl GrowingColumn {
@@ -251,6 +264,7 @@ impl GrowingColumn {
             },
             empty: Empty::default(),
             opening: OpeningMarks::default(),
+            spellings: Spellings::default(),
         }
     }
 
@@ -280,6 +294,12 @@ impl GrowingColumn {
             Err(fault) if is_gap(&fault, cell) && reading.gap(name, row) => Ok(()),
             Err(fault) if diagnostics::is_missing_value(&fault) => {
                 self.empty.push(at.row, fault);
+                Ok(())
+            }
+            Ok(()) => {
+                if let Column::Int(values) = &self.column {
+                    self.spellings.add(cell, values);
+                }
                 Ok(())
             }
             pushed => pushed,

@@ -182,6 +182,7 @@ fn array(path: &Path, name: &str, (value, reading): (&Value, &Reading)) -> Resul
         shape,
         values,
         words,
+        spellings: None,
     })
 }
 

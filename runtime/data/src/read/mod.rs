@@ -11,6 +11,7 @@ mod open;
 mod opening;
 mod parquet;
 mod reading;
+mod spellings;
 
 use crate::diagnostics::{self, Faults};
 use crate::file;
@@ -263,5 +264,6 @@ fn flattened(name: &str, (shape, values): (Vec<usize>, ArrayValues)) -> Array {
         shape,
         values,
         words: false,
+        spellings: None,
     }
 }
