@@ -4,8 +4,10 @@
 //! and columns. To find such sums, the analysis follows the model element by element. It starts from the values that enter a non-linear
 //! operation, and goes back through sums and through products with data.
 
+mod classes;
 mod elements;
 mod link;
+mod uses;
 
 use bnnc_abi::design::{ColumnFormula, Design, LinearSum, LinearTerm, PredictorLink};
 use bnnc_base::arena::Id;
@@ -20,6 +22,7 @@ use elements::{VIEWS, unflat};
 use link::link;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
+use uses::{constants, used};
 
 /// The analysis ignores a sum in which a value has more elements than this.
 const MOST_ELEMENTS: usize = 4096;
@@ -59,6 +62,8 @@ pub fn design(model: &Model) -> Design {
         is_random: vec![false; function.nodes.len()],
         ports: Vec::new(),
         left_out: BTreeSet::new(),
+        selections: HashMap::new(),
+        is_partial: false,
         steps: 0,
     };
     for value in function.nodes.ids() {
@@ -72,37 +77,17 @@ pub fn design(model: &Model) -> Design {
     for root in found.roots() {
         let link = link(&found, root);
         match found.sums(root) {
-            Ok(of_root) => sums.extend(of_root.into_iter().map(|terms| (terms, link))),
+            Ok(of_root) => {
+                let link = match classes::are_logits(&found, root, &of_root) {
+                    true => Some(PredictorLink::Classes),
+                    false => link,
+                };
+                sums.extend(of_root.into_iter().map(|terms| (terms, link)));
+            }
             Err(TooLong) => found.leave_out(root),
         }
     }
     found.finish(sums)
-}
-
-/// Returns, for each value, whether an observation depends on the value. If not, only parameters of priors depend on it.
-fn used(function: &Function) -> Vec<bool> {
-    let mut used = vec![false; function.nodes.len()];
-    let ids: Vec<Value> = function.nodes.ids().collect();
-    for value in ids.into_iter().rev() {
-        used[value.index()] |= function.applies(value, &[&ops::observe::OBSERVE]);
-        if used[value.index()] && !function.applies(value, &[&ops::sample::SAMPLE]) {
-            for arg in function.args(value) {
-                used[arg.index()] = true;
-            }
-        }
-    }
-    used
-}
-
-/// Returns, for each value, whether it is independent of data and of parameters.
-fn constants(function: &Function) -> Vec<bool> {
-    let mut is_constant = vec![false; function.nodes.len()];
-    for value in function.nodes.ids() {
-        let op = function.op(value);
-        is_constant[value.index()] = op.is_some_and(|op| !op.is(&ops::sample::SAMPLE))
-            && function.args(value).iter().all(|arg| is_constant[arg.index()]);
-    }
-    is_constant
 }
 
 struct Linear<'f> {
@@ -114,6 +99,10 @@ struct Linear<'f> {
     ports: Vec<String>,
     /// Parameters that the model also uses outside such sums. These other uses may make them identifiable.
     left_out: BTreeSet<Arc<str>>,
+    /// The formulas of the positions that select elements of parameters.
+    selections: HashMap<Value, ColumnFormula>,
+    /// True if the last root contains terms that are not linear in parameters.
+    is_partial: bool,
     steps: usize,
 }
 
@@ -200,6 +189,7 @@ impl Linear<'_> {
             return Err(TooLong);
         }
         let mut sums = Vec::new();
+        self.is_partial = false;
         for at in 0..count {
             let mut terms = Terms::new();
             self.collect(
@@ -239,6 +229,9 @@ impl Linear<'_> {
             }
             let mut index = index;
             index.insert(axis, 0);
+            let position = self.formula((args[1], Vec::new()))?;
+            self.selections
+                .insert(args[1], position.unwrap_or(ColumnFormula::Number(-1.0)));
             return self.term(self.coefficient(args[0], Some(args[1]), index), factor, terms);
         }
         if self.is(value, &SUMS) {
@@ -266,7 +259,8 @@ impl Linear<'_> {
         if self.is(value, &[&ops::contract::CONTRACT]) && self.depends(args[0]) != self.depends(args[1]) {
             return self.collect_products((value, index), &factor, terms);
         }
-        // Any other operation is non-linear, so each of its operands is a separate root.
+        // Any other operation is not linear, so each of its operands is a separate root.
+        self.is_partial = true;
         Ok(())
     }
 
@@ -423,18 +417,24 @@ impl Linear<'_> {
         for (terms, link) in kept {
             if terms.iter().all(|(one, _)| uses[one] == 1) {
                 let formulas: Vec<ColumnFormula> = terms.iter().map(|(_, formula)| formula.clone()).collect();
-                if formulas.len() < 2 || private.contains(&formulas) {
+                let is_shifted = link == Some(PredictorLink::Classes) && !formulas.is_empty();
+                if (formulas.len() < 2 && !is_shifted) || private.contains(&formulas) {
                     continue;
                 }
                 private.push(formulas);
             }
             let terms = terms.into_iter().map(|(one, column)| {
                 let name = one.site.to_string();
+                let selection = one.selected_by.and_then(|by| self.selections.get(&by).cloned());
                 let coefficient = *ids.entry(one).or_insert_with(|| {
                     design.coefficients.push(name);
                     design.coefficients.len() - 1
                 });
-                LinearTerm { coefficient, column }
+                LinearTerm {
+                    coefficient,
+                    column,
+                    selection,
+                }
             });
             let terms = terms.collect();
             design.sums.push(LinearSum { terms, link });

@@ -45,6 +45,9 @@ pub enum PredictorLink {
     Identity,
     /// The scale of the logarithm of the output, as in `LogNormal(f, sigma)` or `Gamma(k, k / exp(f))`.
     Log,
+    /// The scale of the logits of a categorical distribution. The sum stands for one sum per class: all have the same columns, and each has
+    /// coefficients of its own. Adding the same number to all of them leaves the likelihood unchanged.
+    Classes,
     /// Another scale, or an unknown one.
     Other,
 }
@@ -56,6 +59,9 @@ pub struct LinearTerm {
     pub coefficient: usize,
     /// The column: the values that multiply the coefficient.
     pub column: ColumnFormula,
+    /// If the data select one element of the parameter in each row, the position of this element along the axis of the selection. -1 in all
+    /// rows if the position does not have a formula.
+    pub selection: Option<ColumnFormula>,
 }
 
 /// A formula for a number that is computed from the data of one row.

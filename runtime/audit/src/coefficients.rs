@@ -197,7 +197,11 @@ mod tests {
             let own = columns.iter().enumerate();
             let terms = own.filter_map(|(coefficient, columns)| {
                 let column = columns[at].clone()?;
-                Some(LinearTerm { coefficient, column })
+                Some(LinearTerm {
+                    coefficient,
+                    column,
+                    selection: None,
+                })
             });
             LinearSum {
                 terms: terms.collect(),

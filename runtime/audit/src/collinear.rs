@@ -2,12 +2,12 @@
 
 use super::coefficients::{COMPARED, Coefficient, groups};
 use super::combination::{ROUNDING, combination};
-use super::{COLUMNS, Column, columns_of, inflation, relation, scales::is_independent};
+use super::{COLUMNS, Column, columns_of, inflation, levels, relation, scales::is_independent};
 use crate::diagnostics::data::{self as codes, ColumnTerm};
 use crate::diagnostics::scales;
 use bnnc_abi::data::{DataSpec, Elements};
 use bnnc_abi::design::{ColumnFormula, PredictorLink};
-use bnnc_abi::manifest::{Binding, DataSource, InferenceBlock, OutputKind};
+use bnnc_abi::manifest::{Binding, DataSource, InferenceBlock, Output, OutputKind};
 use bnnc_abi::names::layer_of;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_core::feed;
@@ -40,8 +40,8 @@ impl Source<'_> {
 }
 
 /// The values that determine the columns of a design.
-struct Columns<'a> {
-    infer: &'a InferenceBlock,
+pub(super) struct Columns<'a> {
+    pub(super) infer: &'a InferenceBlock,
     spec: &'a DataSpec,
     dataset: &'a Dataset,
     sources: Vec<Source<'a>>,
@@ -57,7 +57,15 @@ pub(super) fn warnings(infer: &InferenceBlock, spec: &DataSpec, dataset: &Datase
     };
     let groups = groups(design).into_iter();
     groups
-        .flat_map(|(coefficients, sums)| columns.group(&coefficients, &sums))
+        .flat_map(|(coefficients, sums)| {
+            let of_levels = match (&sums[..], infer.maximises_bound()) {
+                ([sum], true) => levels::correlated(&columns, &design.sums[*sum]),
+                _ => None,
+            };
+            let mut found = columns.group(&coefficients, &sums, of_levels.is_none());
+            found.extend(of_levels);
+            found
+        })
         .collect()
 }
 
@@ -96,6 +104,19 @@ impl<'a> Columns<'a> {
         })
     }
 
+    /// Returns the values of a formula in all rows.
+    pub(super) fn of(&self, formula: &ColumnFormula) -> Vec<f64> {
+        (0..self.rows).map(|row| self.value(formula, row)).collect()
+    }
+
+    /// Returns the values of an output, one per row. Returns `None` if a row has several values.
+    pub(super) fn targets(&self, output: &Output) -> Option<Cow<'a, [f64]>> {
+        let mut bindings = self.infer.bindings.iter();
+        let binding = bindings.find(|binding| binding.port == output.name)?;
+        let targets = feed::column(binding, true, &self.dataset.train, self.dataset).ok()?;
+        (targets.len() == self.rows).then_some(targets)
+    }
+
     fn value(&self, formula: &ColumnFormula, row: usize) -> f64 {
         formula.value(&|port, at| self.sources[port].element(row, at))
     }
@@ -111,8 +132,13 @@ impl<'a> Columns<'a> {
         (0..self.rows).step_by(step).flat_map(of_row).collect()
     }
 
-    /// Returns the warnings about linear dependences between the columns of these coefficients.
-    fn group(&self, coefficients: &[Coefficient<'_>], sums: &[usize]) -> Vec<Diagnostic> {
+    /// Returns the warnings about linear dependences between the columns of these coefficients. Correlations are examined if `with_correlations`.
+    fn group(
+        &self,
+        coefficients: &[Coefficient<'_>],
+        sums: &[usize],
+        with_correlations: bool,
+    ) -> Vec<Diagnostic> {
         let cells = coefficients
             .len()
             .saturating_mul(self.rows)
@@ -149,7 +175,11 @@ impl<'a> Columns<'a> {
         if dependent.is_empty() && !is_layer {
             found.extend(combination(&values, &all).map(|parts| self.combined(coefficients, &parts)));
         }
-        if found.is_empty() && self.infer.maximises_bound() && (!is_layer || is_predictor()) {
+        if with_correlations
+            && found.is_empty()
+            && self.infer.maximises_bound()
+            && (!is_layer || is_predictor())
+        {
             let information = self.information(&values, step, sums);
             found.extend(self.correlated(coefficients, &values, information));
         }
@@ -190,7 +220,7 @@ impl<'a> Columns<'a> {
     /// Returns the prior precision of the elements of a parameter. If the elements have different precisions, returns the smallest. If a precision
     /// is not known, returns zero. A prior that is not
     /// normal counts as the normal distribution with the same variance.
-    fn prior(&self, site: &str) -> f64 {
+    pub(super) fn prior(&self, site: &str) -> f64 {
         let report = self.infer.reports.iter().find(|report| report.name == site);
         let moments = report.into_iter().flat_map(|report| &report.prior.moments);
         let widest = moments.map(|(_, sd)| *sd).reduce(f64::max);
@@ -207,12 +237,7 @@ impl<'a> Columns<'a> {
         let (Some(output), [sum]) = (self.infer.only_output(), sums) else {
             return f64::INFINITY;
         };
-        let mut bindings = self.infer.bindings.iter();
-        let binding = bindings.find(|binding| binding.port == output.name);
-        let targets = binding
-            .and_then(|binding| feed::column(binding, true, &self.dataset.train, self.dataset).ok())
-            .filter(|targets| targets.len() == self.rows);
-        let Some(targets) = targets else {
+        let Some(targets) = self.targets(output) else {
             return f64::INFINITY;
         };
         let mean = targets.iter().sum::<f64>() / targets.len() as f64;

@@ -9,14 +9,14 @@ use super::orthogonal::{Basis, dot};
 
 /// A coefficient is reported only if its standard deviation is too small by more than this factor. The check for inputs whose mean is far from zero
 /// starts at the same factor.
-const LEAST: f64 = 3.0;
+pub(super) const LEAST: f64 = 3.0;
 
-/// A column with a larger factor is treated as an exact linear combination of other columns, because the part that
-/// they do not explain consists only of rounding errors.
-const MOST: f64 = 1e5;
+/// A column with a larger factor is treated as an exact linear combination of other columns, because its remainder
+/// consists only of rounding errors.
+pub(super) const MOST: f64 = 1e5;
 
-/// Two factors count as the same if the smaller one, divided by the larger one, is above this number.
-const SAME: f64 = 1.0 - 1e-6;
+/// Two factors count as the same if their ratio is above this number.
+pub(super) const SAME: f64 = 1.0 - 1e-6;
 
 /// A matrix has diagonal elements of 1. This number is added to them, so that the factor of an exact linear combination is finite and above
 /// [`MOST`].
@@ -33,7 +33,7 @@ pub(super) struct InflatedColumn {
 }
 
 /// A symmetric matrix, with all of its rows.
-type Matrix = Vec<Vec<f64>>;
+pub(super) type Matrix = Vec<Vec<f64>>;
 
 /// The coefficients of a linear predictor, without an intercept.
 pub(super) struct Predictor<'a> {
@@ -93,8 +93,22 @@ impl Predictor<'_> {
     }
 }
 
-/// Returns the diagonal elements of the inverse of a matrix, by Cholesky decomposition. Returns `None` if the matrix is not positive definite.
+/// Returns the diagonal elements of the inverse of a matrix. Returns `None` if the matrix is not positive definite.
 fn inverse_diagonal(matrix: &Matrix) -> Option<Vec<f64>> {
+    let columns = inverse_factor(matrix)?;
+    Some(columns.iter().map(|column| dot(column, column)).collect())
+}
+
+/// Returns the inverse of a matrix. Returns `None` if the matrix is not positive definite.
+pub(super) fn inverse(matrix: &Matrix) -> Option<Matrix> {
+    let columns = inverse_factor(matrix)?;
+    let row = |one: &Vec<f64>| columns.iter().map(|other| dot(one, other)).collect();
+    Some(columns.iter().map(row).collect())
+}
+
+/// Returns the columns of a matrix whose product with its transpose, from the left, is the inverse of a matrix. Computes a Cholesky decomposition.
+/// Returns `None` if the matrix is not positive definite.
+fn inverse_factor(matrix: &Matrix) -> Option<Matrix> {
     let count = matrix.len();
     let scales: Vec<f64> = (0..count)
         .map(|at| match matrix[at][at] > 0.0 {
@@ -121,7 +135,8 @@ fn inverse_diagonal(matrix: &Matrix) -> Option<Vec<f64>> {
             let known = f64::from(u8::from(row == at)) - dot(&lower[row][at..row], &solved[at..row]);
             solved[row] = known / lower[row][row];
         }
-        dot(&solved, &solved) / scales[at].powi(2)
+        solved.iter_mut().for_each(|value| *value /= scales[at]);
+        solved
     };
     Some((0..count).map(of).collect())
 }

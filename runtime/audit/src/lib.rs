@@ -2,6 +2,7 @@
 //!
 //! Every check is exact or has a wide margin, so that sound data pass it. Every check takes one pass over the rows.
 
+mod blocks;
 mod centre;
 mod coefficients;
 mod collapse;
@@ -15,6 +16,7 @@ mod found;
 mod improper;
 mod inflation;
 mod leak;
+mod levels;
 mod neighbours;
 mod order;
 mod orthogonal;

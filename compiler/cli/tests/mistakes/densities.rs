@@ -130,6 +130,20 @@ fn correlated_inputs_that_do_no_harm_are_not_reported() {
     }
 }
 
+/// Four groups with different means.
+fn groups() -> String {
+    let y = normal(1, 80);
+    let rows = (0..80).map(|row| format!("g{},{}\n", row % 4, y[row] + (row % 4) as f64));
+    std::iter::once("g,y\n".to_owned()).chain(rows).collect()
+}
+
+/// Three classes that do not depend on an input.
+fn unrelated_classes() -> String {
+    let x = normal(1, 90);
+    let rows = (0..90).map(|row| format!("{},{}\n", x[row], row % 3));
+    std::iter::once("x,y\n".to_owned()).chain(rows).collect()
+}
+
 mistakes! {
     a_variance_for_a_standard_deviation: ["E0274"], [("d.csv", line(60, 0.5))], "
         data d = csv(\"d.csv\")
@@ -329,6 +343,25 @@ mistakes! {
           k ~ Normal()
           p, q, sigma ~ LogNormal()
         }
+        infer fit = vi(Q, d)";
+
+    independent_families_for_a_mean_and_groups: ["E0674"], [("d.csv", groups())], "
+        data d = csv(\"d.csv\") { target = y }
+        model M(g: index(J)) -> y: real {
+          mu ~ Normal(0, 10)
+          a: real[J] ~ Normal(0, 10)
+          y ~ Normal(mu + a[g], 1)
+        }
+        posterior Q of M { mu, a ~ Normal() }
+        infer fit = vi(Q, d)";
+
+    independent_families_for_the_classes_of_a_softmax: ["E0674"], [("d.csv", unrelated_classes())], "
+        data d = csv(\"d.csv\") { target = y }
+        model M(x: real[d]) -> y: index(3) {
+          out = Dense(3, prior = Normal(0, 2))
+          y ~ Categorical(out(x))
+        }
+        posterior Q of M { out.* ~ Normal() }
         infer fit = vi(Q, d)";
 
     a_mark_for_missing_values_as_a_group: ["E0559"], [("d.csv", marked("?"))], "

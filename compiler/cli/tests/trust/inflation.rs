@@ -69,12 +69,19 @@ fn reported(prior: &str, likelihood: &str, centre: f64, noise: f64, of: fn(f64) 
         posterior Q of M {{ p, q ~ Normal()\n c ~ Normal() }}
         infer fit = vi(Q, d) {{ steps = 20 }}"
     );
-    let trial = Trial::new()
-        .file("d.csv", format!("a,b,y\n{rows}"))
-        .program(&program);
-    let text = trial.bnnc("run", &[]).stderr;
+    factor(&format!("a,b,y\n{rows}"), &program)
+}
+
+/// Returns the factor in the warning of a run, if there is a warning.
+fn factor(table: &str, program: &str) -> Option<f64> {
+    let output = Trial::new()
+        .file("d.csv", table)
+        .program(program)
+        .bnnc("run", &[]);
+    assert_eq!(output.status, 0, "{}", output.stderr);
+    let text = output.stderr;
     let (_, rest) = text.split_once("warning[E0674]")?;
-    let (_, rest) = rest.split_once("is about ").expect("a factor");
+    let (_, rest) = rest.split_once(" about ").expect("a factor");
     let (factor, _) = rest.split_once(" times").expect("a factor");
     Some(factor.parse().expect("a number"))
 }
@@ -134,4 +141,126 @@ fn priors_that_are_not_normal_count_with_their_variances() {
         reported("Laplace(0, 0.05)", "Normal(f, 1)", 0.0, NOISE, |f| f),
         None
     );
+}
+
+/// The number of groups in the next tests. Each has the same number of rows.
+const GROUPS: usize = 5;
+
+/// Returns the factor of a mean `mu + a[g]`, with normal priors. Given the effects, the precision of the mean is `ROWS + p`, where `p` is the precision
+/// of its prior. After integration over the effects, it is `p + GROUPS n q / (n + q)`, where `n` is the number of rows of a group, and `q` the
+/// precision of the prior of an effect. The noise has the variance 1.
+fn of_mean(sd: f64, sd_of_effects: f64) -> f64 {
+    let [p, q] = [sd, sd_of_effects].map(|sd| sd.powi(-2));
+    let n = (ROWS / GROUPS) as f64;
+    ((ROWS as f64 + p) / (p + GROUPS as f64 * n * q / (n + q))).sqrt()
+}
+
+/// Returns the targets of the rows. The row `at` belongs to the group `at % GROUPS`. The effects of the groups are -2, -1, 0, 1 and 2.
+fn targets() -> Vec<f64> {
+    let noise = random(3);
+    (0..ROWS)
+        .map(|at| (at % GROUPS) as f64 - 2.0 + noise[at])
+        .collect()
+}
+
+/// Returns the factor in the warning about a model with groups. `predictor` contains `a[g]`.
+fn of_groups(parameters: &str, predictor: &str, posterior: &str) -> Option<f64> {
+    let targets = targets();
+    let row = |at: usize| format!("g{},{}\n", at % GROUPS, targets[at]);
+    let rows: String = (0..ROWS).map(row).collect();
+    let program = format!(
+        "data d = csv(\"d.csv\") {{ target = y }}
+        model M(g: index(J)) -> y: real {{
+          {parameters}
+          y ~ Normal({predictor}, 1)
+        }}
+        posterior Q of M {{ {posterior} }}
+        infer fit = vi(Q, d) {{ steps = 20 }}"
+    );
+    factor(&format!("g,y\n{rows}"), &program)
+}
+
+#[test]
+fn a_mean_and_effects_of_groups_are_reported_with_the_factor_of_the_mean() {
+    for (sd, sd_of_effects) in [(10.0, 10.0), (10.0, 1.0), (3.0, 2.0)] {
+        let parameters = format!("mu ~ Normal(0, {sd})\n a: real[J] ~ Normal(0, {sd_of_effects})");
+        let found = of_groups(&parameters, "mu + a[g]", "mu, a ~ Normal()");
+        close(found, of_mean(sd, sd_of_effects));
+    }
+}
+
+/// If all groups have the same number of rows `n`, the maximum likelihood estimate of the variance of the effects is the mean square of the deviations of
+/// the group means, minus `v / n`, where `v` is the variance within groups (Searle, Casella and McCulloch 1992).
+#[test]
+fn effects_whose_scale_is_a_parameter_are_reported() {
+    let (targets, n) = (targets(), (ROWS / GROUPS) as f64);
+    let of_group = |group: usize| targets.iter().skip(group).step_by(GROUPS);
+    let means: Vec<f64> = (0..GROUPS)
+        .map(|group| of_group(group).sum::<f64>() / n)
+        .collect();
+    let within = |group: usize| of_group(group).map(|y| (y - means[group]).powi(2)).sum::<f64>();
+    let noise = (0..GROUPS).map(within).sum::<f64>() / (ROWS - GROUPS) as f64;
+    let mean = means.iter().sum::<f64>() / GROUPS as f64;
+    let between = means.iter().map(|own| (own - mean).powi(2)).sum::<f64>() / GROUPS as f64;
+    // In units of the noise, all variances are divided by its variance.
+    let of_effects = ((between - noise / n) / noise).sqrt();
+    let expected = of_mean(10.0 / noise.sqrt(), of_effects);
+    let parameters = "mu ~ Normal(0, 10)\n t: positive ~ HalfNormal(3)\n a: real[J] ~ Normal(0, t)";
+    close(
+        of_groups(parameters, "mu + a[g]", "mu, a ~ Normal()\n t ~ LogNormal()"),
+        expected,
+    );
+}
+
+#[test]
+fn effects_that_are_well_identified_are_not_reported() {
+    let narrow = "mu ~ Normal(0, 10)\n a: real[J] ~ Normal(0, 0.3)";
+    assert!(of_mean(10.0, 0.3) < 2.2);
+    assert_eq!(of_groups(narrow, "mu + a[g]", "mu, a ~ Normal()"), None);
+    let wide = "mu ~ Normal(0, 10)\n a: real[J] ~ Normal(0, 10)";
+    assert_eq!(of_groups(wide, "mu + a[g]", "mu, a ~ FullRankNormal()"), None);
+    let alone = "a: real[J] ~ Normal(0, 10)";
+    assert_eq!(of_groups(alone, "a[g]", "a ~ Normal()"), None);
+}
+
+/// Returns the factor in the warning about three classes with the same number of rows, which do not depend on an input with the variance 1.
+fn of_classes(layers: &str, logits: &str, posterior: &str) -> Option<f64> {
+    let x = random(1);
+    let rows: String = (0..ROWS).map(|at| format!("{},{}\n", x[at], at % 3)).collect();
+    let program = format!(
+        "data d = csv(\"d.csv\") {{ target = y }}
+        model M(x: real[k]) -> y: index(3) {{
+          {layers}
+          y ~ Categorical({logits})
+        }}
+        posterior Q of M {{ {posterior} }}
+        infer fit = vi(Q, d) {{ steps = 20 }}"
+    );
+    factor(&format!("x,y\n{rows}"), &program)
+}
+
+/// The information of one row about the logits of three equally frequent classes is `1 / 3` times the projection on differences, whose diagonal
+/// elements are `2 / 3`. With `ROWS` rows and the precision `p` of the prior, a coefficient has the precision `2 / 9 ROWS + p` given the others. Its
+/// variance is `1 / (3 p)` from the sum of the classes, plus `2 / 3 / (ROWS / 3 + p)` from the differences.
+#[test]
+fn classes_whose_logits_can_rise_together_are_reported() {
+    for sd in [1.0, 5.0_f64] {
+        let (p, rows) = (sd.powi(-2), ROWS as f64);
+        let variance = 1.0 / (3.0 * p) + 2.0 / 3.0 / (rows / 3.0 + p);
+        let expected = ((2.0 / 9.0 * rows + p) * variance).sqrt();
+        let layer = format!("o = Dense(3, prior = Normal(0, {sd}))");
+        close(of_classes(&layer, "o(x)", "o.* ~ Normal()"), expected);
+    }
+}
+
+/// A class without coefficients bounds the logits of the others. The biases behind a hidden layer are not examined.
+#[test]
+fn classes_with_a_reference_or_a_hidden_layer_are_not_reported() {
+    let reference = "a: real[2] ~ Normal(0, 5)\n b: real[2] ~ Normal(0, 5)";
+    let logits = "logits = [0, a[0] + b[0] * x[0], a[1] + b[1] * x[0]]";
+    assert_eq!(of_classes(reference, logits, "a, b ~ Normal()"), None);
+    let hidden = "h = Dense(4)\n o = Dense(3)";
+    assert_eq!(of_classes(hidden, "o(tanh(h(x)))", "h.*, o.* ~ Normal()"), None);
+    let joint = "o = Dense(3, prior = Normal(0, 5))";
+    assert_eq!(of_classes(joint, "o(x)", "o.* ~ FullRankNormal()"), None);
 }

@@ -55,6 +55,63 @@ pub fn far_from_zero(data: &str, column: &str, intercept: &str, ratio: f64) -> D
         .help(format!("or give both one family: `{intercept}, .. ~ FullRankNormal()`"))
 }
 
+pub(super) static CORRELATED: Code = Code {
+    id: "E0674",
+    title: "a factorised family ignores the correlation of coefficients",
+    explain: "If columns of a linear predictor are correlated, their coefficients are correlated in the posterior. A variational \
+              family with independent elements cannot represent that, so the standard deviations of the coefficients come out \
+              too small. The number in the message is the square root of the variance inflation factor, which bnnc computes from \
+              the columns, from the standard deviations of the priors, and from an estimate of the noise. It is exact for normal \
+              priors and a Normal likelihood. The means are not affected. In `mu + a[g]`, the data determine only the sums: `mu` can rise while \
+              all elements of `a` fall. With `Categorical`, the logits of all classes can rise together. In such directions, only the priors \
+              bound the posterior.\n\n\
+              Wrong: `k + p * height + q * weight` and `k, p, q ~ Normal()`, with heights and weights that rise together.\n\n\
+              Right: use one family for the coefficients, `p, q ~ FullRankNormal()`, or use `nuts`.",
+};
+
+/// Returns the warning that intercepts and effects are correlated, so that the variational family makes the standard deviation of the parameter
+/// `name` up to `factor` times too small. `all` are the parameters, including `name`.
+pub fn correlated_effects(all: &[&str], name: &str, factor: f64) -> Diagnostic {
+    let text = match all {
+        [one, other] => {
+            format!(
+                "`vi` treats `{one}` and `{other}` as independent, but the data mainly determine their sums"
+            )
+        }
+        _ => format!(
+            "`vi` treats the elements of `{}` as independent, but the data mainly determine their sums",
+            all.join("`, `")
+        ),
+    };
+    warning(&CORRELATED, text)
+        .note(format!(
+            "the standard deviation of `{name}` is about {} times too small",
+            short(factor)
+        ))
+        .help(format!(
+            "use a family with correlations: `{} ~ FullRankNormal()`",
+            all.join(", ")
+        ))
+        .help("or use `nuts`")
+}
+
+/// Returns the warning that the coefficients of different classes are correlated, so that the variational family makes their standard deviations up to
+/// `factor` times too small.
+pub fn correlated_classes(name: &str, factor: f64) -> Diagnostic {
+    let text = format!(
+        "`vi` treats the elements of `{name}` for different classes as independent, but the data determine only their differences"
+    );
+    warning(&CORRELATED, text)
+        .note(format!(
+            "the standard deviations of `{name}` are about {} times too small; those of the differences are not",
+            short(factor)
+        ))
+        .help(format!(
+            "use a family with correlations: `{name} ~ FullRankNormal()`"
+        ))
+        .help("or use `nuts`")
+}
+
 /// Returns the warning that the column of a coefficient is correlated with another column. The variational family then makes the standard
 /// deviation of the coefficient up to `factor` times too small. `first` and `second` are the parameters of the two columns.
 pub fn correlated([column, other]: &[ColumnTerm; 2], [first, second]: [&str; 2], factor: f64) -> Diagnostic {
