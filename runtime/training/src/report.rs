@@ -289,6 +289,7 @@ pub fn warnings(infer: &InferenceBlock, fitted: &TrainingResult, dataset: &Datas
         faster: faster.as_deref(),
         raw: raw.as_deref(),
         maximises_bound: infer.maximises_bound(),
+        series: series(infer),
     };
     let doubt = doubt(infer, fitted, rows).map(|doubt| match doubt {
         Doubt::Diverged(first, last) => losses::diverged(&infer.name, (first, last), rows),
@@ -328,6 +329,14 @@ pub fn warnings(infer: &InferenceBlock, fitted: &TrainingResult, dataset: &Datas
     warnings
 }
 
+/// Returns the order of the Taylor series that replaces a logistic likelihood under `integrate`.
+fn series(infer: &InferenceBlock) -> Option<usize> {
+    let vi = infer.training()?.vi.as_ref()?;
+    let is_logistic = |output: &Output| matches!(output.kind, OutputKind::Bool | OutputKind::Classes(_));
+    let is_used = !vi.integrate.is_empty() && infer.outputs.iter().any(is_logistic);
+    is_used.then_some(vi.series)
+}
+
 /// Returns the best and the worst loss of several restarts.
 fn spread(fitted: &TrainingResult) -> Option<(LossEstimate, LossEstimate)> {
     let settled = || fitted.restarts.iter().map(|restart| restart.settled);
@@ -336,9 +345,9 @@ fn spread(fitted: &TrainingResult) -> Option<(LossEstimate, LossEstimate)> {
     Some((best, worst))
 }
 
-/// Adds the convergence and the restarts to the diagnostics of an inference block. The field for
-/// the convergence is null if the validation rows ended the training and the training was not
-/// expected to reach its optimum.
+/// Adds the convergence and the restarts to the diagnostics of an inference block. If the
+/// validation rows ended a training run that need not reach its optimum, or if the model has running means and no descent tests
+/// the result, the field for the convergence is null.
 pub fn diagnostics(value: &mut Value, infer: &InferenceBlock, fitted: &TrainingResult, rows: usize) {
     if fitted.steps == 0 {
         return;
@@ -346,6 +355,8 @@ pub fn diagnostics(value: &mut Value, infer: &InferenceBlock, fitted: &TrainingR
     value["converged"] = match doubt(infer, fitted, rows) {
         _ if fitted.interrupted => json!(false),
         Some(_) => json!(false),
+        // The losses of a model with running means cannot be continued by a descent. A fall that they do not show is then not excluded.
+        None if fitted.descent.is_none() && has_running_means(infer) => Value::Null,
         None if is_judged(infer, fitted, rows) => json!(true),
         None => Value::Null,
     };
@@ -361,7 +372,11 @@ pub fn diagnostics(value: &mut Value, infer: &InferenceBlock, fitted: &TrainingR
     }
 }
 
-/// Returns a line for the printed table. The line shows the range of the losses of several restarts.
+fn has_running_means(infer: &InferenceBlock) -> bool {
+    infer.states.iter().any(|state| state.is_running_mean)
+}
+
+/// Returns the line of the printed table that shows the range of the losses of several restarts.
 pub fn table(fitted: &TrainingResult, rows: usize) -> String {
     match spread(fitted) {
         Some((best, worst)) => {

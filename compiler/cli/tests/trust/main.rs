@@ -10,6 +10,7 @@ mod bindings;
 mod checks;
 mod columns;
 mod command_line;
+mod converged;
 mod curvature;
 mod folders;
 mod foreign;

@@ -145,6 +145,8 @@ pub struct WarnedTraining<'a> {
     /// True if the method draws from a variational posterior. The width of this posterior and the
     /// number of samples determine the noise of the loss.
     pub maximises_bound: bool,
+    /// The order of the Taylor series that replaces a logistic likelihood, if the training uses one.
+    pub series: Option<usize>,
 }
 
 impl WarnedTraining<'_> {
@@ -153,6 +155,16 @@ impl WarnedTraining<'_> {
         let clip = self.clip?;
         Some(format!(
             "raise `clip = {clip:?}`, or leave it out: it shortens the steps"
+        ))
+    }
+
+    /// Returns the advice to use another order of the series, if the series has no upper bound. The leading coefficient of `ln sigmoid(x)` is positive
+    /// for the orders 4, 8, .., so that the loss falls forever in the direction of large weights.
+    fn bounded_series(&self) -> Option<String> {
+        let order = self.series.filter(|order| order / 2 % 2 == 0)?;
+        Some(format!(
+            "use `series = {}`: the series of order {order} grows without bound for large weights, so the loss may have no minimum",
+            order / 2 * 2 + 2
         ))
     }
 
@@ -176,7 +188,11 @@ pub fn not_converged(trained: WarnedTraining<'_>, fall: f64, rows: usize) -> Dia
         short(fall),
         short(per_row(fall, rows))
     );
-    let warning = warning(&NOT_CONVERGED, text).help(format!("train for longer: `{longer}`"));
+    let warning = trained
+        .bounded_series()
+        .into_iter()
+        .fold(warning(&NOT_CONVERGED, text), Diagnostic::help)
+        .help(format!("train for longer: `{longer}`"));
     let faster = faster.map(str::to_owned);
     let others = trained.unclipped().into_iter().chain(faster);
     let others = others.chain(trained.standardise());
@@ -201,7 +217,11 @@ pub fn not_at_minimum(trained: WarnedTraining<'_>, fall: f64, rows: usize) -> Di
         (true, faster) => faster.map(str::to_owned),
         (false, _) => Some("let the rate fall to zero: `schedule = cooldown`".to_owned()),
     };
-    let warning = warning(&NOT_CONVERGED, text).help(format!("train for longer: `{longer}`"));
+    let warning = trained
+        .bounded_series()
+        .into_iter()
+        .fold(warning(&NOT_CONVERGED, text), Diagnostic::help)
+        .help(format!("train for longer: `{longer}`"));
     let others = trained.unclipped().into_iter().chain(rate);
     let others = others.chain(trained.standardise());
     others.fold(warning, Diagnostic::help)
@@ -277,7 +297,11 @@ pub fn noisy_loss(trained: WarnedTraining<'_>, noise: f64, rows: usize) -> Diagn
         "bnnc cannot tell whether `{infer}` has converged: the noise of its loss hides changes of {} per row",
         short(per_row(noise, rows))
     );
-    let warning = warning(&NOT_CONVERGED, text).help(format!("train for longer: `{longer}`"));
+    let warning = trained
+        .bounded_series()
+        .into_iter()
+        .fold(warning(&NOT_CONVERGED, text), Diagnostic::help)
+        .help(format!("train for longer: `{longer}`"));
     let narrower = "start with narrower posteriors (`Normal(scale = 0.1)`), or use more `samples`".to_owned();
     let others = maximises_bound.then_some(narrower);
     let others = others.into_iter().chain(trained.standardise());
