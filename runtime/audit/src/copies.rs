@@ -142,15 +142,9 @@ fn kinds(columns: &[&Column], rows: usize) -> usize {
     different(keys_of(columns, rows))
 }
 
-/// Returns the checksum of each row in some columns.
+/// Returns the [`key`] of each row of some columns.
 fn keys_of(columns: &[&Column], rows: usize) -> Vec<u64> {
-    let key = |at: usize| {
-        let mut checksum = Checksum::default();
-        columns
-            .iter()
-            .for_each(|column| checksum.add(&column.train[at].to_bits().to_le_bytes()));
-        checksum.value()
-    };
+    let key = |at: usize| key(columns.iter().map(|column| &column.train[at]));
     (0..rows).map(key).collect()
 }
 

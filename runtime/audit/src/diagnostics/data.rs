@@ -93,14 +93,11 @@ codes! {
          so that a model can predict them by interpolation.\n\nWrong: `inputs = [id, age]`.\n\nRight: `inputs = [age]`. If the column is a time, sort the rows by \
          it, and test on the last rows.";
 
-pub(super) static REPEATED_TRAINING_ROWS: Code = Code {
-    id: "E0644",
-    title: "training rows that repeat",
-    explain: "At least a third of the training rows repeat an earlier row, inputs and target, and chance does not explain this, as it does for rounded or capped targets of a design with replicates; or at least a tenth of the \
-              rows of images or arrays of more than 500 numbers do. Copies are not new observations: \
-              standard deviations come out too small, by the square root of the number of copies.\n\n\
-              Wrong: a table that was appended to itself, a join that repeats rows, or the same images in two shards.\n\nRight: every row once.",
-};
+    pub(super) REPEATED_TRAINING_ROWS = "E0644", "training rows that repeat":
+        "At least a third of the training rows repeat an earlier row, inputs and target, and chance does not explain this, as it does for rounded or capped targets of a design with replicates; or at least a tenth of the \
+         rows of images or arrays of more than 500 numbers do. Copies are not new observations: \
+         standard deviations come out too small, by the square root of the number of copies.\n\n\
+         Wrong: a table that was appended to itself, a join that repeats rows, or the same images in two shards.\n\nRight: every row once.";
 
     pub(super) CUT_OFF = "E0648", "a target that seems to be censored":
         "At least five training rows, and at least one in thirty, have exactly the smallest (or exactly the largest) value of the target, although \

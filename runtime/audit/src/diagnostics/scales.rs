@@ -34,8 +34,10 @@ codes! {
         "If columns of a linear predictor are correlated, their coefficients are correlated in the posterior. A variational \
          family with independent elements cannot represent that, so the standard deviations of the coefficients come out \
          too small. The number in the message is the square root of the variance inflation factor, which bnnc computes from \
-         the columns, from the standard deviations of the priors, and from an estimate of the noise. This number is exact \
-         for normal priors and a Normal likelihood. The means are not affected.\n\n\
+         the columns, from the standard deviations of the priors, and from an estimate of the noise. It is exact for normal \
+         priors and a Normal likelihood. The means are not affected. In `mu + a[g]`, the data determine only the sums: `mu` can rise while \
+         all elements of `a` fall. With `Categorical`, the logits of all classes can rise together. In such directions, only the priors \
+         bound the posterior.\n\n\
          Wrong: `k + p * height + q * weight` and `k, p, q ~ Normal()`, with heights and weights that rise together.\n\n\
          Right: use one family for the coefficients, `p, q ~ FullRankNormal()`, or use `nuts`.";
 }
@@ -54,20 +56,6 @@ pub fn far_from_zero(data: &str, column: &str, intercept: &str, ratio: f64) -> D
         .help(standardise(data))
         .help(format!("or give both one family: `{intercept}, .. ~ FullRankNormal()`"))
 }
-
-pub(super) static CORRELATED: Code = Code {
-    id: "E0674",
-    title: "a factorised family ignores the correlation of coefficients",
-    explain: "If columns of a linear predictor are correlated, their coefficients are correlated in the posterior. A variational \
-              family with independent elements cannot represent that, so the standard deviations of the coefficients come out \
-              too small. The number in the message is the square root of the variance inflation factor, which bnnc computes from \
-              the columns, from the standard deviations of the priors, and from an estimate of the noise. It is exact for normal \
-              priors and a Normal likelihood. The means are not affected. In `mu + a[g]`, the data determine only the sums: `mu` can rise while \
-              all elements of `a` fall. With `Categorical`, the logits of all classes can rise together. In such directions, only the priors \
-              bound the posterior.\n\n\
-              Wrong: `k + p * height + q * weight` and `k, p, q ~ Normal()`, with heights and weights that rise together.\n\n\
-              Right: use one family for the coefficients, `p, q ~ FullRankNormal()`, or use `nuts`.",
-};
 
 /// Returns the warning that intercepts and effects are correlated, so that the variational family makes the standard deviation of the parameter
 /// `name` up to `factor` times too small. `all` are the parameters, including `name`.

@@ -96,8 +96,7 @@ fn prepared<'a>(
         None => Ok(values.into()),
         Some((at, value, expected)) => {
             let width = (values.len() / rows.count.max(1)).max(1);
-            let (path, row) = rows.place(at / width);
-            let place = At { path, row, column: 0 };
+            let place = rows.at(at / width);
             let original = rows.original(name)?.get(at).copied();
             Err(
                 match original.filter(|original| binding.excludes(*original).is_none()) {

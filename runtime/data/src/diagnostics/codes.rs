@@ -2,53 +2,9 @@
 
 use bnnc_base::codes;
 
-/// All codes of this crate, in order.
-pub static CODES: &[&Code] = &[
-    &MISSING_FILE,
-    &UNREADABLE,
-    &BAD_GZIP,
-    &NOT_UTF8,
-    &NO_ROWS,
-    &RAGGED,
-    &DUPLICATE_NAME,
-    &MISSING_VALUE,
-    &NOT_FINITE,
-    &NOT_A_NUMBER,
-    &MALFORMED,
-    &WRONG_LENGTH,
-    &UNSUPPORTED,
-    &BAD_JSON,
-    &FILE_COUNT,
-    &ROW_COUNTS,
-    &COLUMNS_DIFFER,
-    &CHANGED,
-    &UNKNOWN_COLUMN,
-    &TEXT_COLUMN,
-    &NOT_A_COLUMN,
-    &BAD_FUNCTION,
-    &DOMAIN,
-    &BAD_SPLITS,
-    &NO_SUCH_SPLIT,
-    &BAD_OPTION,
-    &TOO_FEW_ROWS,
-    &UNSEEN_LEVEL,
-    &STANDARDISED_CLASS,
-    &CONSTANT_COLUMN,
-    &LARGE_INTEGER,
-    &UNWRITABLE,
-    &NO_HEADER,
-    &NO_IMAGES,
-    &TOO_LARGE,
-    &OUTSIDE,
-    &OUTSIDE_TYPE,
-    &REACHED,
-    &TWO_SPELLINGS,
-];
-
-pub(super) static MISSING_FILE: Code = Code {
-    id: "E0401",
-    title: "a data file does not exist",
-    explain: r#"The program or the command line names a file that does not exist. Paths in a program are relative to the folder of
+codes! {
+    pub(super) MISSING_FILE = "E0401", "a data file does not exist":
+        r#"The program or the command line names a file that does not exist. Paths in a program are relative to the folder of
 the program, paths on the command line to the working directory. In the name of a file of rows, `*` stands for any
 characters: `csv("part-*.csv")` reads all files that match. A pattern that matches no file is an error.
 
@@ -235,23 +191,8 @@ rows, or merge rare levels in the file."#;
     pub(super) CONSTANT_COLUMN = "E0430", "a column is constant over the training rows":
         r#"This column has the same value in all training rows, so its standard deviation is zero. `standardise` then only subtracts the value, so the model sees zeros. If a later row has another value, the model sees the difference between the two values, in the units of the file. The column is not informative for these training rows: leave it out of `inputs`."#;
 
-pub(super) static TWO_SPELLINGS: Code = Code {
-    id: "E0439",
-    title: "an integer is written in two ways",
-    explain: r#"A column contains the same integer with and without leading zeros, such as `01001` and `1001`. A column whose first cell
-is a number holds numbers, so both cells become 1001. If they are names, such as postal codes, two groups become one. Write
-names with a letter, which makes the column text.
-
-    zip        zip
-    01001      z01001    # right: two levels
-    1001       z1001"#,
-};
-
-pub(super) static LARGE_INTEGER: Code = Code {
-    id: "E0431",
-    title: "a value is not a 32-bit integer",
-    explain: r#"Counts, classes and indices are 32-bit integers. The value is fractional, or above 2,000,000,000. Write identifiers of that size as text."#,
-};
+    pub(super) LARGE_INTEGER = "E0431", "a value is not a 32-bit integer":
+        r#"Counts, classes and indices are 32-bit integers. The value is fractional, or above 2,000,000,000. Write identifiers of that size as text."#;
 
     pub(super) UNWRITABLE = "E0432", "a result file cannot be written":
         r#"Results are written under a temporary name in the same folder and renamed when they are complete. The folder must
@@ -286,10 +227,8 @@ one less than the size. The message names the row. A new row for `bnnc predict` 
     model M(g: int) -> y: real { a: real[3] ~ Normal(0, 1), y ~ Normal(a[g], 1) }       # g is 1, 2, 3
     model M(g: int) -> y: real { a: real[3] ~ Normal(0, 1), y ~ Normal(a[g - 1], 1) }   # right"#;
 
-pub(super) static OUTSIDE_TYPE: Code = Code {
-    id: "E0437",
-    title: "a value is outside its declared type",
-    explain: r#"A model declares an input or output `positive`, `unit`, `count` or `bool`, but a row has a value outside this type: the
+    pub(super) OUTSIDE_TYPE = "E0437", "a value is outside its declared type":
+        r#"A model declares an input or output `positive`, `unit`, `count` or `bool`, but a row has a value outside this type: the
 density there is zero or undefined. Correct the row, or declare a type that includes the value. If `standardise` causes the
 value, leave it out and standardise single columns with `zscore`.
 
@@ -304,4 +243,13 @@ the position so that it stays inside the axis for every value of the parameter.
 
     y ~ Normal(a[g * (if t > 0 { 2 } else { 1 })], 1)              # g is 2, and `a` has 3 elements
     y ~ Normal(a[min(g * (if t > 0 { 2 } else { 1 }), 2)], 1)      # right"#;
+
+    pub(super) TWO_SPELLINGS = "E0439", "an integer is written in two ways":
+        r#"A column contains the same integer with and without leading zeros, such as `01001` and `1001`. A column whose first cell
+is a number holds numbers, so both cells become 1001. If they are names, such as postal codes, two groups become one. Write
+names with a letter, which makes the column text.
+
+    zip        zip
+    01001      z01001    # right: two levels
+    1001       z1001"#;
 }
