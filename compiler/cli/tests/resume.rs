@@ -820,7 +820,7 @@ fn advice_about_normalised_networks_leaves_chains_out() {
     fs::write(workshop.join("line.bnn"), NORMALISED).unwrap();
     let output = run(only(&workshop, "gaussian", "--out", &workshop.join("out")));
     assert!(output.stderr.contains("E0653"), "{}", output.stderr);
-    assert!(output.stderr.contains("`vi` or `ensemble`"), "{}", output.stderr);
+    assert!(output.stderr.contains("`ensemble` or `vi`"), "{}", output.stderr);
 }
 
 /// Returns the column `mean` of a table of predictions.

@@ -229,9 +229,11 @@ impl Linear<'_> {
             }
             let mut index = index;
             index.insert(axis, 0);
-            let position = self.formula((args[1], Vec::new()))?;
-            self.selections
-                .insert(args[1], position.unwrap_or(ColumnFormula::Number(-1.0)));
+            if !self.selections.contains_key(&args[1]) {
+                let position = self.formula((args[1], Vec::new())).unwrap_or_default();
+                self.selections
+                    .insert(args[1], position.unwrap_or(ColumnFormula::Number(-1.0)));
+            }
             return self.term(self.coefficient(args[0], Some(args[1]), index), factor, terms);
         }
         if self.is(value, &SUMS) {

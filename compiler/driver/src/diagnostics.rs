@@ -144,6 +144,7 @@ pub fn all() -> Vec<&'static Code> {
         bnnc_abi::diagnostics::CODES,
         bnnc_grammar::diagnostics::CODES,
         &bnnc_hir::diagnostics::codes(),
+        &bnnc_hir::diagnostics::ELABORATE.concat(),
         bnnc_rewrite::diagnostics::CODES,
         CODES,
         crate::methods::iterates::diagnostics::CODES,

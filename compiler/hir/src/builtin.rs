@@ -176,16 +176,14 @@ impl Builtin {
     }
 }
 
-/// Returns whether programs can call an op by its name: every op that maps each real element of one operand to a
-/// real, and `abs`.
-fn is_callable(op: &OpDef) -> bool {
-    let maps_reals = matches!(op.lower, Lower::Scalar(scalar) if scalar.arity() == 1 && scalar.types() == ScalarTypes::Reals);
-    maps_reals || op.name == ops::abs::ABS.name
+/// Returns whether an op maps each real element of one operand to a real. Programs can call every such op by its name.
+fn maps_reals(op: &OpDef) -> bool {
+    matches!(op.lower, Lower::Scalar(scalar) if scalar.arity() == 1 && scalar.types() == ScalarTypes::Reals)
 }
 
-/// All built-in functions, sorted by name: the functions of [`OTHERS`] and the callable ops.
+/// All built-in functions, sorted by name: the functions of [`OTHERS`] and the ops that map reals.
 pub static ALL: LazyLock<Vec<Builtin>> = LazyLock::new(|| {
-    let ops = ops::ALL.iter().filter(|op| is_callable(op));
+    let ops = ops::ALL.iter().filter(|op| maps_reals(op));
     let ops = ops.map(|op| Builtin {
         name: op.name,
         doc: op.doc,
@@ -197,7 +195,7 @@ pub static ALL: LazyLock<Vec<Builtin>> = LazyLock::new(|| {
     all
 });
 
-/// Declares the built-in functions of the language that are not ops of one operand: `name(parameters) = rule, doc;`.
+/// Declares the built-in functions of the language that do not map each real to a real, or that also map integers: `name(parameters) = rule, doc;`.
 macro_rules! builtins {
     ($($name:ident($($param:ident),*) = $rule:expr, $doc:literal;)*) => {
         static OTHERS: &[Builtin] = {
@@ -213,6 +211,7 @@ macro_rules! builtins {
 }
 
 builtins! {
+    abs(x) = Elementwise(Op(&ops::abs::ABS)), "The absolute value.";
     cholesky(a) = Cholesky(Op(&ops::cholesky::CHOLESKY)), "The lower Cholesky factor of a positive definite matrix.";
     concat(a, b) = Concat, "Joins arrays along their first axis.";
     conv(x, kernel, stride) = Conv, "For each output channel and window of the image, the sum of products with the kernel; the default stride is 1.";
@@ -241,6 +240,7 @@ builtins! {
     standard_normal() = Noise(NoiseKind::Normal), "A standard normal variate; only in `draw`.";
     standard_uniform() = Noise(NoiseKind::Uniform), "A uniform variate on (0, 1); only in `draw`.";
     stop_gradient(x) = Same(Op(&ops::stop_gradient::STOP_GRADIENT)), "The same value, with a derivative of zero.";
+    sign(x) = Elementwise(Op(&ops::sign::SIGN)), "-1, 0 or 1.";
     sum(x) = Reduce(Reduction::Sum), "The sum of all elements.";
     transpose(a) = Transpose, "The transposed matrix.";
     zeros(dims) = Filled(0.0), "An array of zeros.";

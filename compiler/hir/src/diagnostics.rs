@@ -31,12 +31,12 @@ pub mod running;
 pub mod statements;
 pub mod types;
 
-/// Returns the codes of the check and the elaboration of programs, in order.
+/// The codes of errors in the elaboration, which needs the data: one list for each module.
+pub static ELABORATE: &[&[&Code]] = &[bind::CODES, elaborate::CODES];
+
+/// Returns the codes of the check of programs, in order.
 pub fn codes() -> Vec<&'static Code> {
     let mut codes = [
-        bind::CODES,
-        elaborate::CODES,
-        &[&running::MEAN_OF_SEVERAL],
         names::CODES,
         types::CODES,
         running::CODES,

@@ -58,13 +58,18 @@ pub(super) fn warnings(infer: &InferenceBlock, spec: &DataSpec, dataset: &Datase
     let groups = groups(design).into_iter();
     groups
         .flat_map(|(coefficients, sums)| {
+            let exact = columns.group(&coefficients, &sums, false);
+            if !exact.is_empty() {
+                return exact;
+            }
             let of_levels = match (&sums[..], infer.maximises_bound()) {
                 ([sum], true) => levels::correlated(&columns, &design.sums[*sum]),
                 _ => None,
             };
-            let mut found = columns.group(&coefficients, &sums, of_levels.is_none());
-            found.extend(of_levels);
-            found
+            match of_levels {
+                Some(of_levels) => vec![of_levels],
+                None => columns.group(&coefficients, &sums, true),
+            }
         })
         .collect()
 }

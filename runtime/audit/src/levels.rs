@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, HashSet};
 const PER_LEVEL: usize = 64;
 const OUTSIDE: usize = 256;
 
-/// The largest number of products that are summed.
+/// The largest number of products of the rows, and of the blocks of all levels.
 const PRODUCTS: usize = 100_000_000;
 
 /// The number of passes over the coefficients that estimate the noise and unknown scales of priors.
@@ -219,7 +219,14 @@ impl<'a, 't> Layout<'a, 't> {
         }
         let rows = terms.first()?.values.len();
         let products = rows.saturating_mul((terms.len() * weights.len()).saturating_pow(2));
-        (size <= PER_LEVEL && rest <= OUTSIDE && products <= PRODUCTS).then_some(Layout {
+        let levels = terms
+            .iter()
+            .zip(&is_blocked)
+            .filter(|(_, is_blocked)| **is_blocked);
+        let levels = levels.map(|(term, _)| term.levels).max().unwrap_or(0);
+        let elements = levels.saturating_mul((size + rest).saturating_pow(2));
+        let fits = size <= PER_LEVEL && rest <= OUTSIDE && products.max(elements) <= PRODUCTS;
+        fits.then_some(Layout {
             terms,
             weights,
             starts,

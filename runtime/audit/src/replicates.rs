@@ -83,7 +83,10 @@ fn within(groups: &Groups, values: &[f64]) -> f64 {
 /// Returns the number of different targets that is expected in a group by chance.
 fn by_chance(group: &[usize], (values, counts): (&[f64], &[f64]), variance: f64) -> f64 {
     let centre = mean(group, values);
-    let weight = |(value, count): (&f64, &f64)| count * (-0.5 * (value - centre).powi(2) / variance).exp();
+    let exponent = |value: &f64| 0.5 * (value - centre).powi(2) / variance;
+    // The weights are relative to the largest one, so that not all of them underflow.
+    let least = values.iter().map(exponent).fold(f64::INFINITY, f64::min);
+    let weight = |(value, count): (&f64, &f64)| count * (least - exponent(value)).exp();
     let weights: Vec<f64> = values.iter().zip(counts).map(weight).collect();
     let total: f64 = weights.iter().sum();
     let rows = group.len() as i32;

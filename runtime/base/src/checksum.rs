@@ -1,7 +1,6 @@
 //! A checksum of bytes, which detects accidental changes.
 
 use std::fmt;
-use std::io::{self, Read};
 
 /// The 64-bit FNV-1a hash (Fowler, Noll and Vo). The hash detects accidental changes of bytes. The
 /// hash does not protect against deliberate changes.
@@ -27,20 +26,6 @@ impl Checksum {
         let mut checksum = Checksum::default();
         checksum.add(bytes);
         checksum
-    }
-
-    /// Returns the hash of all bytes that a reader has left.
-    ///
-    /// # Errors
-    /// Fails if the bytes cannot be read.
-    pub fn of_reader(mut bytes: impl Read) -> io::Result<Checksum> {
-        let (mut block, mut checksum) = (vec![0; 1 << 16], Checksum::default());
-        loop {
-            match bytes.read(&mut block)? {
-                0 => return Ok(checksum),
-                count => checksum.add(&block[..count]),
-            }
-        }
     }
 
     /// Returns a hash that continues after earlier bytes. `value` is the hash of these bytes.

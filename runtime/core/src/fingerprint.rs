@@ -211,6 +211,6 @@ fn is_extensible(option: &str) -> bool {
 }
 
 fn checksum_of(path: &Path) -> Result<Checksum, Diagnostic> {
-    let read = File::open(path).and_then(Checksum::of_reader);
+    let read = File::open(path).and_then(bnnc_data::source::checksum);
     read.map_err(|error| bnnc_data::diagnostics::unreadable(path, &error))
 }

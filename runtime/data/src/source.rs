@@ -13,7 +13,22 @@ use bnnc_abi::data::{ColumnExpr, Contents, DataSpec, Field, FieldKind, Outliers,
 use bnnc_base::checksum::Checksum;
 use bnnc_base::diagnostic::Diagnostic;
 use std::collections::{BTreeMap, HashMap};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+
+/// Returns the checksum of all bytes that a reader has left.
+///
+/// # Errors
+/// Fails if the bytes cannot be read.
+pub fn checksum(mut bytes: impl Read) -> io::Result<Checksum> {
+    let (mut block, mut checksum) = (vec![0; 1 << 16], Checksum::default());
+    loop {
+        match bytes.read(&mut block)? {
+            0 => return Ok(checksum),
+            count => checksum.add(&block[..count]),
+        }
+    }
+}
 
 /// All data of a data item, in memory. The rows of each split are selected from them.
 #[derive(Clone, Debug)]

@@ -355,8 +355,8 @@ pub fn diagnostics(value: &mut Value, infer: &InferenceBlock, fitted: &TrainingR
     value["converged"] = match doubt(infer, fitted, rows) {
         _ if fitted.interrupted => json!(false),
         Some(_) => json!(false),
-        // The losses of a model with running means cannot be continued by a descent. A fall that they do not show is then not excluded.
-        None if fitted.descent.is_none() && has_running_means(infer) => Value::Null,
+        // With running means or augmentation, no descent continues the training. The loss may then still fall unnoticed.
+        None if fitted.descent.is_none() && lacks_descent(infer) => Value::Null,
         None if is_judged(infer, fitted, rows) => json!(true),
         None => Value::Null,
     };
@@ -372,8 +372,12 @@ pub fn diagnostics(value: &mut Value, infer: &InferenceBlock, fitted: &TrainingR
     }
 }
 
-fn has_running_means(infer: &InferenceBlock) -> bool {
-    infer.states.iter().any(|state| state.is_running_mean)
+/// Returns whether a descent cannot test the end of the training: the model has running means, or its inputs change at random.
+fn lacks_descent(infer: &InferenceBlock) -> bool {
+    let is_augmented = infer
+        .training()
+        .is_some_and(|train| !train.options.augment.is_empty());
+    is_augmented || infer.states.iter().any(|state| state.is_running_mean)
 }
 
 /// Returns the line of the printed table that shows the range of the losses of several restarts.

@@ -165,7 +165,7 @@ compare chains, gaussian, half by elpd_loo",
     let output = trial.bnnc("run", &[]);
     for infer in ["gaussian", "half"] {
         let text = format!("`elpd_loo` of `{infer}` is too high: every draw has the value of `sigma`");
-        output.assert_warning("E0571", &[&text, "so by at most about 1 in all"]);
+        output.assert_warning("E0571", &[&text, "so the total is too high by at most about 1"]);
     }
     assert_eq!(output.stderr.matches("warning[").count(), 2, "{}", output.stderr);
     let result = trial.result(&[]);

@@ -59,9 +59,9 @@ async function run() {
     document.body.dataset.state = "done";
   } catch (error) {
     if (signal.aborted) return;
-    refuse(error.message);
+    reject(error.message);
     say("", 0);
-    document.body.dataset.state = "refused";
+    document.body.dataset.state = "rejected";
   }
 }
 
@@ -91,8 +91,8 @@ function say(text, share) {
   byId("bar").style.width = `${100 * share}%`;
 }
 
-function refuse(text) {
-  byId("refusal").hidden = false;
+function reject(text) {
+  byId("rejection").hidden = false;
   byId("answer").hidden = true;
   byId("told").textContent = text;
 }
@@ -108,7 +108,7 @@ const eight = (value) => (Math.abs(value) < 1e7 && Math.abs(value) >= 1e-4 ? val
 
 function showQuestion() {
   const { question } = current;
-  byId("refusal").hidden = true;
+  byId("rejection").hidden = true;
   byId("answer").hidden = false;
   byId("answer").classList.remove("stale");
   const many = question.weights > 1 ? `, ${question.weights.toLocaleString("en")} weights` : "";
@@ -153,7 +153,7 @@ function facts() {
   const { points, question } = current;
   const entries = WAYS.map((way) => {
     const last = points[way.name][points[way.name].length - 1];
-    const text = last ? withError(last.mean, last.error) : question.ways[way.name].error ? "refused" : "…";
+    const text = last ? withError(last.mean, last.error) : question.ways[way.name].error ? "rejected" : "…";
     const at = last ? `M = ${last.draws.toLocaleString("en")}, ${way.name}` : way.name;
     const mark = element("i", { class: `mark ${way.fact}`, style: `background:${way.colour}` });
     return element("div", {}, element("dt", {}, mark, at), element("dd", { id: `estimate-${way.name}` }, text));
@@ -355,4 +355,4 @@ async function copyLink() {
   setTimeout(() => { button.textContent = "Copy link"; }, 1500);
 }
 
-begin().catch((error) => { refuse(error.message); document.body.dataset.state = "refused"; });
+begin().catch((error) => { reject(error.message); document.body.dataset.state = "rejected"; });

@@ -113,10 +113,7 @@ fn argument<T>(
         .map_err(|help| {
             let message = format!("expected {expected}, found {}", def.kind());
             let diagnostic = report::wrong_target(written.span, message, help);
-            session.report(match at {
-                Some(at) => diagnostic.also(at, "it is declared here"),
-                None => diagnostic,
-            });
+            session.report(diagnostic.also_if(at, "it is declared here"));
         })
         .ok()
 }

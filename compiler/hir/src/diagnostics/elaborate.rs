@@ -5,6 +5,13 @@ use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::source::Span;
 
 codes! {
+    /// A running mean of several quantities.
+    pub MEAN_OF_SEVERAL = "E0277", "a running mean of several quantities":
+        "A running mean stores one value for its name. A layer with a running mean, such as `BatchNorm`, can therefore be \
+         called only once, and not inside a comprehension such as `[norm(x[i]) for i in 0..n]`.\n\n    \
+         h = norm(a(norm(x)))             # wrong, for `norm = BatchNorm()`\n    \
+         h = second(a(first(x)))          # right, for `first = BatchNorm()` and `second = BatchNorm()`";
+
     /// An array whose length depends on a counter.
     pub OPEN_ARRAY = "E0287", "an array whose length changes from step to step":
         "A slice or a list inside `for` ends at the loop counter, so its length changes from step to step. Arrays must have a fixed length. \

@@ -1,6 +1,7 @@
 //! Diagnostics of running means.
 
-use bnnc_base::diagnostic::{Code, Diagnostic};
+use super::elaborate::MEAN_OF_SEVERAL;
+use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::reports;
 use bnnc_base::source::Span;
 
@@ -13,16 +14,6 @@ codes_with_programs! {
     "layer Centred()(x: real[n]) -> real[n] {\n  return x - running_mean(x, 0.1, 0)\n}",
     "layer Centred()(x: real[n]) -> real[n] {\n  centre = running_mean(x, 0.1, 0)\n  return x - centre\n}";
 }
-
-/// A running mean of several quantities.
-pub static MEAN_OF_SEVERAL: Code = Code {
-    id: "E0277",
-    title: "a running mean of several quantities",
-    explain: "A running mean stores one value for its name. A layer with a running mean, such as `BatchNorm`, can therefore be \
-              called only once, and not inside a comprehension such as `[norm(x[i]) for i in 0..n]`.\n\n    \
-              h = norm(a(norm(x)))             # wrong, for `norm = BatchNorm()`\n    \
-              h = second(a(first(x)))          # right, for `first = BatchNorm()` and `second = BatchNorm()`",
-};
 
 /// Reports a running mean in a line that is elaborated for several values.
 pub fn mean_of_several(span: Span, name: &str) -> Box<Diagnostic> {

@@ -2,7 +2,8 @@
 //!
 //! The inputs of a step are already mixed: `share` times the input of a row plus `1 - share` times the input of its partner. The log-likelihood is
 //! `share * log p(outputs of the row) + (1 - share) * log p(outputs of the partner)`. For classes, this is the cross-entropy of targets that are mixed
-//! in the same proportions. For a Normal output, it differs from the log density of the mixed target only by a term without parameters.
+//! in the same proportions. For a Normal output with scale `sigma`, it is smaller than the log
+//! density of the mixed target by `share * (1 - share) * (y1 - y2)^2 / (2 * sigma^2)`, so that a scale with a prior is estimated too large.
 
 use crate::nodes;
 use bnnc_abi::ports::PortName;

@@ -50,10 +50,11 @@ pub fn milder(laplace: &Laplace) -> Option<&'static str> {
 /// Returns the advice to use a method that does not depend on the curvature at the maximum. Markov
 /// chains reject models with running means.
 pub fn average(laplace: &Laplace) -> String {
-    let chains = Finds::Chains(SamplerKind::Nuts);
-    let fits = |method: &&MethodDef| {
-        method.maximises_bound() || (method.finds == chains && !laplace.train.joins_rows)
+    let beside_vi = match laplace.train.joins_rows {
+        true => Finds::Ensemble,
+        false => Finds::Chains(SamplerKind::Nuts),
     };
+    let fits = |method: &&MethodDef| method.maximises_bound() || method.finds == beside_vi;
     let methods = method::ALL.iter().filter(fits);
     let names: Vec<String> = methods.map(|method| format!("`{}`", method.name)).collect();
     let verb = if names.len() == 1 { "does" } else { "do" };

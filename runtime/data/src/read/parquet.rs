@@ -5,7 +5,7 @@ use crate::diagnostics::{self, At};
 use crate::levels::Levels;
 use crate::table::{Array, ArrayValues};
 use bnnc_base::caught::caught;
-use bnnc_base::checksum::Checksum;
+use crate::source::checksum;
 use bnnc_base::diagnostic::Diagnostic;
 use bytes::Bytes;
 use parquet::basic::{Compression, ConvertedType, LogicalType, Type as PhysicalType};
@@ -174,7 +174,7 @@ fn columns(path: &Path, file: File, reading: &Reading) -> Result<(Vec<Array>, us
     // the same name is not read.
     let (before, own) = (state(&file).map_err(unreadable)?, file.try_clone());
     let mut own = own.map_err(unreadable)?;
-    let read = own.rewind().and_then(|()| Checksum::of_reader(&own));
+    let read = own.rewind().and_then(|()| checksum(&own));
     reading.keep(path, read.map_err(unreadable)?);
     let found = columns_of(path, file, reading)?;
     match state(&own).map_err(unreadable)? == before {

@@ -86,7 +86,7 @@ codes! {
         "The run was stopped when some chains had draws but others did not. The others were still in their warm-up, or \
          had not begun because there are fewer threads than chains. Only chains with draws are reported, so R-hat \
          compares fewer chains.\n\n\
-         Wrong: stopping `bnnc run FILE --out DIR` early, and reporting its means as those of all chains.\n\n\
+         Wrong: `bnnc run FILE --out DIR` is stopped early, and its means are reported as those of all chains.\n\n\
          Right: `bnnc run FILE --resume DIR`, which continues the run where it stopped.";
 
     pub(super) NOT_FINITE = "E0529", "quantities that are not finite":

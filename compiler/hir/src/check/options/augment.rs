@@ -14,7 +14,7 @@ pub(super) fn augmentations(
 ) -> Option<Vec<Augmentation>> {
     let written = written.without_parentheses();
     let elements = match &*written.kind {
-        ast::ExprKind::List(elements) if !elements.is_empty() => elements,
+        ast::ExprKind::List(elements) => elements,
         _ => {
             let expected = "transformations in brackets, such as `[crop(4), flip]`";
             return session.wrong_value(written.span, option, expected);
