@@ -169,8 +169,7 @@ impl Checker<'_> {
 
     /// Narrows an element type to the ends that a distribution declares. For example,
     /// `Uniform(0, 10)` is defined on the reals. A site with this distribution nevertheless gets
-    /// the type `real(0, 10)`, also if it is declared as `positive`. A bijection then maps the site
-    /// to the whole real line.
+    /// the type `real(0, 10)`. A bijection then maps the site to the whole real line.
     fn ended(&self, elem: Elem, dist: &TypedExpr) -> Elem {
         let (from, to) = match elem {
             Elem::Real(Support::Real) => (f64::NEG_INFINITY, f64::INFINITY),
@@ -186,9 +185,8 @@ impl Checker<'_> {
         }
     }
 
-    /// Returns the type of a site. A declared type must lie within the type on which the
-    /// distribution is defined, and is narrowed to the ends that the distribution declares. Without
-    /// a declared type, the site has the type of the distribution's values, narrowed likewise.
+    /// Returns the type of a site. A declared type must lie within the support of the distribution.
+    /// Without a declared type, the site has the type of the distribution's values.
     fn sampled_type(&mut self, name: &str, declared: Option<(Ty, Span)>, dist: &TypedExpr) -> Ty {
         let Some(value) = self.dist_value(dist) else {
             return declared.map_or(Ty::Error, |(ty, _)| ty);
@@ -233,7 +231,7 @@ impl Checker<'_> {
             let help = column_hint(dims, &value.dims);
             self.wrong_dims(name, (&wanted, at), (&found, dist.span), help);
         }
-        Ty::Tensor(self.ended(elem.clone(), dist), dims.clone())
+        declared
     }
 
     /// Checks an observation: `y ~ ..` or `y[t] ~ ..`.
