@@ -3,9 +3,9 @@
 use super::{Parsed, Reading};
 use crate::diagnostics::{self, At};
 use crate::levels::Levels;
+use crate::source::checksum;
 use crate::table::{Array, ArrayValues};
 use bnnc_base::caught::caught;
-use crate::source::checksum;
 use bnnc_base::diagnostic::Diagnostic;
 use bytes::Bytes;
 use parquet::basic::{Compression, ConvertedType, LogicalType, Type as PhysicalType};
