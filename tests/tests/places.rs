@@ -69,6 +69,11 @@ const OTHERS: &[(&str, &str, &str)] = &[
         "the accessor of its part of a manifest",
     ),
     (
+        "ensemble",
+        "runtime/core/src/diagnostics/curvature.rs",
+        "advice for models with running means, which chains reject",
+    ),
+    (
         "idx",
         "compiler/hir/src/check/data.rs",
         "its files come as images and labels",
