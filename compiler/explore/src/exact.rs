@@ -174,8 +174,8 @@ struct Mass {
     range: IntegralRange,
     /// The quantiles of draws from the approximation, at the probabilities in `SHARES`.
     shares: Vec<f64>,
-    /// Points on both sides of every narrow peak of the density. Between neighbouring points, there
-    /// is no narrow peak.
+    /// Points on both sides of every narrow peak of the density. Between neighbouring points, the
+    /// density does not have a narrow peak.
     marks: Vec<f64>,
 }
 

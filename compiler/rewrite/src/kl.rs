@@ -38,7 +38,7 @@ pub struct KlOptions {
     pub taylor: usize,
 }
 
-/// Whether a KL divergence is computed in closed form or from draws.
+/// The way in which a KL divergence is computed: in closed form or from draws.
 #[derive(Clone, Debug)]
 pub enum NeedsDraws {
     /// The divergence has a closed form. If the prior depends on other sites, these may still have
@@ -143,7 +143,7 @@ impl Separation {
     }
 }
 
-/// Whether the draws of a family already lie in the support of the site.
+/// The place of the draws of a family: in the support of the site, or on the reals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Placement {
     /// The draws lie in the support.

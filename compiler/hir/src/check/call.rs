@@ -27,7 +27,7 @@ pub struct Signature<'s> {
     pub params: &'s [ParamBinding],
     /// The variables of the callee. Messages about its dims use their names.
     pub locals: &'s Locals,
-    /// Whether a caller may pass arrays for parameters that are declared as scalars.
+    /// The reason why a caller may or may not pass arrays for parameters that are declared as scalars.
     pub lifts: Lifts<'s>,
 }
 
@@ -48,7 +48,7 @@ impl<'s> Signature<'s> {
     }
 }
 
-/// Whether a callee can be applied elementwise to arrays.
+/// The possibility to apply a callee elementwise to arrays.
 #[derive(Clone, Copy)]
 pub enum Lifts<'s> {
     /// The callee can be applied elementwise.

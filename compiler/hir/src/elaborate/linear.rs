@@ -9,7 +9,7 @@ use bnnc_grammar::ast::BinaryOp;
 use bnnc_graph::function::Value;
 use std::collections::{BTreeMap, HashMap};
 
-/// How many of the most recent facts are used to bound a form. All pairs of facts are tried for
+/// A form is bounded by at most this number of the most recent facts. All pairs of facts are tried for
 /// each form, so the time is quadratic in this number.
 const MOST_FACTS: usize = 16;
 

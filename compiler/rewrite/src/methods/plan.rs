@@ -28,7 +28,7 @@ pub struct SitePlan<'a> {
     pub posterior: &'a SitePosterior,
     /// The prior of the site.
     pub prior: &'a SitePrior,
-    /// Whether the draws already lie in the support of the site.
+    /// The place of the draws: in the support of the site, or on the reals.
     pub placement: Placement,
     /// The closed form of the KL divergence, or the reason why the divergence needs draws.
     pub way: NeedsDraws,
