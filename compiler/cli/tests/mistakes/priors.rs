@@ -275,8 +275,8 @@ mistakes! {
     a_family_with_mass_outside_the_prior: ["E0302"], [("d.csv", line(40, 0.5))], "
         data d = csv(\"d.csv\")
         model M(x: real) -> y: real {
-          w: real[2] ~ Uniform([0, 1], [1, 3])
-          y ~ Normal(w[0] * x + w[1], 1)
+          w: real ~ Uniform(0, 1)
+          y ~ Normal(w * x, 1)
         }
         posterior Q of M { w ~ Normal(0, 0.1) }
         infer fit = vi(Q, d)";
