@@ -105,7 +105,7 @@ codes! {
     pub USELESS_START = "E0621", "a start without common parameters":
         "With `start = OTHER`, each parameter starts from the result that the inference `OTHER` has for the parameter with the same \
          name and shape. If the two models do not share a parameter of the same name and shape, `start` does not have an effect.\n\n\
-         Wrong: `infer b = nuts(B, d) { start = a }` where the parameters of the model of `a` have other names.\n\n\
+         Wrong: `infer b = nuts(B, d) { start = a }`, although the model of `a` has parameters with other names than `B`.\n\n\
          Right: give the layers and parameters of both models the same names.";
 
     /// A `collapsed` inference whose integral does not have an exact form.
@@ -114,8 +114,7 @@ codes! {
          piecewise affine function of these weights (as with ReLU, `max` or `abs`). The observation \
          must be Normal, a class or a Boolean. Otherwise, `collapsed` draws weights from the box, `draws` times per \
          iterate. It also draws weights for those rows whose box has too many pieces (E0562).\n\n\
-         Sampled: `over = all` for a network with a hidden layer, because the weights of its layers multiply each \
-         other.\n\n\
+         Sampled: `over = all` for a network with a hidden layer, because the weights of its layers multiply each other.\n\n\
          Exact: `over = last_layer`, or `over = [hidden]` if the outputs of `hidden` pass through a ReLU.";
 
     /// The data item has outliers, but the model does not predict classes.

@@ -53,7 +53,7 @@ pub fn is_signed(module: &Module, locals: &Locals, signed: &HashSet<LocalId>, ex
     }
 }
 
-/// Returns whether a variable is a parameter of the model whose support has both signs.
+/// Returns whether a variable is a parameter of the model that can be positive and negative.
 fn is_free(locals: &Locals, local: LocalId) -> bool {
     let local = &locals[local];
     let is_signed = match &local.ty {

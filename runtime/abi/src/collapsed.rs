@@ -146,7 +146,7 @@ pub enum LocationForm {
         direct: usize,
     },
     /// The location has any other form. The integrals are estimated by draws of the weights from
-    /// the box. The text is the reason why an exact form does not exist.
+    /// the box. The text states why an exact form does not exist.
     Sampled(String),
 }
 

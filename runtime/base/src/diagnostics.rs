@@ -8,8 +8,7 @@ codes! {
     /// A Laplace approximation whose start is used as the maximum but lacks a weight.
     pub NO_MAXIMUM = "E0540", "no maximum to approximate around":
         "With `epochs = 0` a Laplace approximation uses its start as the maximum of the posterior, so the start must give values of the right size for all \
-         weights. Here `start` is missing, or the inference or file that it names does not have this parameter in the \
-         right size.\n\n\
+         weights. Either `start` is missing here, or it names an inference or a file in which this parameter is missing or has another size.\n\n\
          Wrong: `infer l = laplace(Model, data) { epochs = 0 }`, or `start = other` after an inference on a model with other layers.\n\nRight: `infer l = \
          laplace(Model, data) { start = map }` after an `infer map = map(Model, data)`, `start = safetensors(\"weights.safetensors\")`, or a positive number of \
          `epochs`.";

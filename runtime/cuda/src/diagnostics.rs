@@ -24,8 +24,8 @@ codes! {
 
     /// The code was compiled for newer devices than the device of this system.
     OLDER_DEVICE = "E0803", "a CUDA device that is older than the code requires":
-        "Code for GPUs runs on GPUs with the compute capability for which it was compiled, and on later GPUs. `bnnc \
-         run` and, without `--gpu`, `bnnc build` compile for `sm_80`; bnnc does not make code for older GPUs. An \
+        "Code for GPUs runs on GPUs with the compute capability for which it was compiled, and on later GPUs. `bnnc run` compiles for `sm_80`, and \
+         so does `bnnc build` without `--gpu`. bnnc does not make code for older GPUs. An \
          executable may have been built for later GPUs.\n\n\
          Wrong: `bnnc build model.bnn --backend cuda --gpu sm_100 -o model`, and `./model` where the device is \
          `sm_90`.\n\n\

@@ -45,7 +45,7 @@ pub const CHAINS: [(&str, &str); 6] = [
     ("chain5", "ranks5"),
 ];
 
-/// The data that the plots of an inference block's chains show.
+/// The data in the plots of the chains of an inference block.
 #[derive(Clone, Debug)]
 pub struct ChainReport<'a> {
     /// The quantities with their summaries, ordered by R-hat and then by bulk ESS. The worst come first.

@@ -15,7 +15,7 @@ codes! {
          ```\nmodel M(x: real) -> grade: index(k) { .. }   // grades are 1, 2, 3: `k` is 4\n\
          model M(x: real) -> grade: index(3) { .. }   // right, with grades 0, 1, 2 in the file\n```\n\n\
          If the size `J` of an input `g: index(J)` is not given elsewhere, the input has one position per distinct \
-         integer instead. The values of an input `g: int` are used as positions, in `a[g]` and in `Embedding(k, 2)`.";
+         integer instead. The values of an input `g: int` are used as positions, for example in `a[g]` or `Embedding(k, 2)`.";
 
     /// A whole column that is bound to a model although some of its rows are not training rows.
     pub WHOLE_COLUMNS = "E0267", "whole columns together with test or validation rows":
@@ -70,7 +70,8 @@ pub fn rows_apart(span: Span, (input, column): (&str, &str), schema: &Schema) ->
         ))
 }
 
-/// Describes an entry of `inputs` that cannot be an element of a real vector, and its column.
+/// Describes an entry of `inputs` that cannot be an element of a real vector, and names the column
+/// of the entry.
 pub fn aside(span: Span, (entry, field): (&InputEntry, Option<&Field>)) -> Diagnostic {
     let text = format!("`{}` is not an element of a vector of reals", entry.text);
     let diagnostic = Diagnostic::error(&NO_COLUMN, entry.span, text)

@@ -143,7 +143,7 @@ reports! {
         .note("the metrics are {}", quoted(names.iter().copied()));
 }
 
-/// Reports sites that do not have a line in a posterior, although the method needs a line for every site.
+/// If the method needs a line for every site, reports the sites without a line in a posterior.
 pub fn sites_missing(span: Span, method: &str, posterior: (&str, Span), sites: &[String]) -> Diagnostic {
     let names = quoted(sites.iter().map(String::as_str));
     Diagnostic::error(

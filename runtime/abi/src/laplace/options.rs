@@ -233,7 +233,7 @@ words!(Link {
     "weights" => Weights,
 });
 
-/// The source of the factor on the precision of the prior.
+/// Where the factor that multiplies the precision of the prior comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum PriorPrecision {
     /// The given number; 1 keeps the prior of the model.

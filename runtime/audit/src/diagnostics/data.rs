@@ -54,8 +54,8 @@ codes! {
          and the test rows are from July.\n\nRight: training rows of every level that is tested.";
 
     pub(super) UNORDERED_SERIES = "E0583", "a series that is not in time order":
-        "If the elements of an output depend on each other, the model uses the rows of the file as a series, in the order of the file. Here a \
-         column that is not an input holds dates or the values of a regular grid. Each value \
+        "If the elements of an output depend on each other, the model uses the rows of the file as a series, in the order of the file. Here one of \
+         the columns that are not inputs contains dates or the values of a regular grid. Each value \
          occurs once, but the values are not in order: the rows were shuffled, and the model sees a different \
          series.\n\n\
          Wrong: `y[t] ~ Normal(b * y[t - 1], s)` and a file whose months are 7, 2, 11, ..\n\n\

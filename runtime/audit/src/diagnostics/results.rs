@@ -29,8 +29,7 @@ codes! {
          mean of the prior. Prior and data contradict each other. Often the data are not in the unit that the prior was \
          written for, or should have been standardised.\n\n\
          Wrong: `intercept ~ Normal(0, 1)` and `sigma ~ HalfNormal(1)` for incomes around 30,000.\n\n\
-         Right: `standardise = [inputs, target]` in the data item, or priors in the unit of the data, `sigma ~ \
-         HalfNormal(10000)`.";
+         Right: `standardise = [inputs, target]` in the data item, or priors in the unit of the data, for example `sigma ~ HalfNormal(10000)`.";
 
     pub(super) NO_FINITE_MAXIMUM = "E0646", "a maximum that is missing or depends only on wide priors":
         "`map` and `laplace` look for the maximum of the posterior. If parameters have the prior `Flat`, and the likelihood does \

@@ -297,8 +297,8 @@ impl<T: MatmulElement> Piece<'_, T> {
             stride: workspace::apart::<T>(elements.len()),
         };
         let stride = block.stride as isize;
-        // SAFETY: the caller guarantees that the operand holds the block; the workspace has room
-        // for the highest and deepest block.
+        // SAFETY: the caller guarantees that the operand holds the block, and that the workspace
+        // has room for a block of the greatest height and depth.
         unsafe { block.copy(&mut tables.runs) };
         (self.space.rows, if by_rows { [stride, 1] } else { [1, stride] })
     }

@@ -73,8 +73,8 @@ impl Trees {
         &self.momenta[0]
     }
 
-    /// Pushes a point, and merges trees of equal depth. The point must have one hold. Returns true if a merged tree turns
-    /// back.
+    /// Pushes a point, and merges trees of equal depth. Exactly one of the conditions must hold at the point. Returns
+    /// true if a merged tree turns back.
     pub fn push(&mut self, scene: &mut TrajectoryContext<'_>, at: PointSlot, log_weight: f64) -> bool {
         scene.points.hold(at);
         scene.points.hold(at);

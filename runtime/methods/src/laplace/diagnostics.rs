@@ -50,7 +50,7 @@ codes! {
          likelihood over this factor. The effect of such a factor on the normalising constant of the prior is known only if the priors of all weights are Normal; bnnc \
          checks this from the log density and its first two derivatives. Other priors, such as `StudentT`, `Laplace` or the priors of \
          constrained weights, have other normalising constants.\
-         \n\nRight: use a `Normal` prior, or leave the option out, to use the prior of the model unchanged.";
+         \n\nRight: use a `Normal` prior. Or leave the option out; the prior of the model is then used unchanged.";
 
     FACTOR_AT_END = "E0551", "the factor on the prior is at the end of the search range":
         "bnnc multiplies the precision of the prior by a factor, and searches for the best factor. The search range is 1e-8 to 1e8 with \

@@ -55,8 +55,8 @@ pub struct LikelihoodBlock {
     pub log_likelihood: Vec<f64>,
     /// The derivative of the log likelihood with respect to the outputs `[batch, outputs]`.
     pub slope: Vec<f64>,
-    /// Minus the second derivative of the log likelihood with respect to the outputs `[batch, outputs,
-    /// outputs]`.
+    /// Minus the second derivative of the log likelihood with respect to the outputs. Shape: `[batch,
+    /// outputs, outputs]`.
     pub curvature: Vec<f64>,
     /// The cotangents `[batch, columns, outputs]`.
     pub cotangents: Vec<f64>,

@@ -26,7 +26,8 @@ const DRAWS: usize = 1000;
 /// The number of draws per call.
 const PER_CALL: usize = 20;
 
-/// Returns the variances of all weights of `infer` under the posterior of an earlier inference block.
+/// For every weight of `infer`, returns its variance under the posterior of an earlier inference
+/// block.
 ///
 /// # Errors
 /// Fails if the earlier inference block does not have variances, or has other sites.

@@ -112,7 +112,7 @@ fn ranged(infer: &InferenceBlock, site: &SiteSummary) -> String {
     }
 }
 
-/// Returns lines that list the parameters without a summary, and the file that contains their values.
+/// Returns lines that name the parameters without a summary, and the file with their values.
 fn left_out(infer: &InferenceBlock, outcome: &InferenceOutcome, width: usize) -> String {
     let is_shown = |site: &&SiteReport| outcome.sites.iter().any(|shown| shown.name == site.name);
     let wanted = infer.reports.iter().filter(|site| is_wanted(infer, &site.name));

@@ -50,9 +50,8 @@ codes! {
          Its error bound covers the whole integral: a region that was left out contributes at most the volume of its \
          box times the largest weight there.\n\n\
          Wrong: `bnnc wmi problem.json --max-regions 10` for a problem of 12 regions.\n\n\
-         Right: a larger `--max-regions`, and a larger `--max-steps` if one region needs too much work. The other \
-         limits are fixed: fewer variables in one constraint, lower powers, or a formula split into several parts need \
-         less work.";
+         Right: a larger `--max-regions`, and a larger `--max-steps` if one region needs too much work. The other limits are fixed. To stay below \
+         them, use fewer variables in each constraint, lower powers, or split the formula into several parts.";
 
     /// The code of the report about a result that double precision cannot represent.
     pub OVERFLOW = "E0707", "an integral above the largest number":

@@ -30,7 +30,7 @@ impl Names {
         }
     }
 
-    /// Returns the dimensions that have been added so far, in this order.
+    /// Returns the dimensions that have been added so far, in the order in which they were added.
     pub fn dims(&self) -> &[NamedDim] {
         &self.dims
     }
