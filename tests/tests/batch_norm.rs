@@ -691,7 +691,7 @@ fn variational_inference_averages_the_moments_of_its_draws() {
     let body = "  w: real[6] ~ Normal(0, 1)\n  norm = BatchNorm(momentum = 0.3)\n  out: real[6] ~ Normal(0, 1)\n  \
                 y ~ Normal(dot(out, w * flatten(norm(reshape(x, 2, 1, 3)))), 0.5)";
     let infer = "infer f = vi(Q, d) { epochs = 4, batch = 0, samples = 3, optimiser = Adam(1e-3) }";
-    let found = values(&compiled("draws", body, infer, "cranelift"), 2);
+    let found = values(&compiled("drawn_scales", body, infer, "cranelift"), 2);
     let rows = rows();
     let way = 1.0 - (1.0 - MOMENTUM).powi(4);
     for channel in 0..CHANNELS {
