@@ -95,6 +95,10 @@ pub fn misjudged_parameter(
             .note(note)
             .help("use `nuts`, or a prior that does not contradict the data");
     }
+    let note = match (options.structure, curvature > 1.0) {
+        (Structure::Full, _) | (_, false) => note,
+        _ => format!("{note}; the `structure` of the Gaussian is also an approximation and may be the cause"),
+    };
     let text = match curvature > 1.0 {
         true => format!(
             "the standard deviation of `{parameter}` in `{infer}` is too large: it is {} times as large as with the whole second derivative",

@@ -50,10 +50,17 @@ const SOLVED: usize = 4;
 /// solution needs at most `n` iterations.
 const ITERATIONS: usize = 40;
 
-/// The iterations end if the squared residual, in the norm of the preconditioner, is at most this
-/// fraction of the variance. The error of the variance is the squared residual in the norm of the
-/// complete second derivative, so the variance is then known to about one percent.
-const RESIDUAL: f64 = 1e-2;
+/// The variance grows in every iteration towards its exact value. The iterations end if the last
+/// [`DELAY`] of them together raised it by at most this fraction. The sum of these increments is a
+/// lower bound of the error before them (Hestenes and Stiefel 1952; Strakos and Tichy 2002).
+const INCREMENT: f64 = 1e-2;
+
+/// The number of iterations whose increments are compared with the variance.
+const DELAY: usize = 5;
+
+/// If the squared residual, in the norm of the preconditioner, falls below this fraction of its
+/// start, only rounding errors are left.
+const ROUNDING: f64 = 1e-8;
 
 /// The distance between two gradients is reduced until the curvature along the direction, in units
 /// of this distance, is at most this number. A larger distance would leave the region where the log
@@ -168,12 +175,14 @@ impl CheckedGaussian<'_> {
         let mut image = residual.clone();
         let first = dot(&residual, &direction);
         let mut size = first;
+        let mut increments = Vec::new();
         for _ in 0..ITERATIONS.min(elements) {
             let norm = dot(&direction, &image);
             let Some(product) = self.product(&direction, norm)? else {
                 return Ok(None);
             };
             let step = size / dot(&direction, &product);
+            increments.push(step * size);
             let pairs = solution.iter_mut().zip(&direction);
             pairs.for_each(|(value, along)| *value += step * along);
             let pairs = residual.iter_mut().zip(&product);
@@ -183,7 +192,9 @@ impl CheckedGaussian<'_> {
             if !next.is_finite() {
                 return Ok(None);
             }
-            if next <= RESIDUAL * solution[at] {
+            let last: f64 = increments.iter().rev().take(DELAY).sum();
+            let is_steady = increments.len() > DELAY && last <= INCREMENT * solution[at];
+            if is_steady || next <= ROUNDING * first {
                 return Ok(Some((first, solution[at])));
             }
             let ratio = next / size;
