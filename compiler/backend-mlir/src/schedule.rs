@@ -57,8 +57,8 @@ pub(crate) fn is_called(inst: &Inst) -> bool {
 }
 
 /// Returns the outermost axis such that the address of a reducing output changes neither along this
-/// axis nor along the axes inside it. Returns `None` if there is no such axis, or if another access
-/// uses the slot of the output.
+/// axis nor along the axes inside it. Returns `None` if such an axis does not exist, or if another
+/// access uses the slot of the output.
 fn carried(kernel: &Kernel, depth: &[usize], output: &KernelOutput) -> Option<usize> {
     output.combine?;
     let slot = output.access.slot;

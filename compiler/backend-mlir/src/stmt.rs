@@ -35,6 +35,15 @@ impl<'a> Emitter<'a> {
 
     /// Emits the loop over the innermost axis, in blocks.
     pub fn blocks(&mut self, (from, to): (Value, Value)) {
+        self.every_block((from, to), &mut |emitter, block| emitter.block(block));
+    }
+
+    /// Emits a loop over the blocks of a range. `body` gets the start and the length of a block.
+    pub fn every_block(
+        &mut self,
+        (from, to): (Value, Value),
+        body: &mut dyn FnMut(&mut Emitter<'a>, (Value, Value)),
+    ) {
         let bounds = LoopBounds {
             from,
             to,
@@ -42,7 +51,7 @@ impl<'a> Emitter<'a> {
         };
         self.count(bounds, &mut |emitter, first| {
             let count = emitter.rest((first, to), BLOCK);
-            emitter.block((first, count));
+            body(emitter, (first, count));
         });
     }
 

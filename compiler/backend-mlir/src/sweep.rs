@@ -21,15 +21,9 @@ impl<'a> Emitter<'a> {
     /// Emits the loops over a range of draws and over the elements, which are the last two axes.
     pub fn sweep(&mut self, draws: LoopBounds) {
         let elements = self.source.kernel.dims.len() - 1;
-        let (from, to) = self.axis_range(elements);
+        let range = self.axis_range(elements);
         let sums = &self.source.schedule.sums;
-        let bounds = LoopBounds {
-            from,
-            to,
-            step: BLOCK,
-        };
-        self.count(bounds, &mut |emitter, first| {
-            let count = emitter.rest((first, to), BLOCK);
+        self.every_block(range, &mut |emitter, (first, count)| {
             for sum in 0..sums.len() {
                 emitter.every_element(count, &mut |emitter, within| {
                     let zero = emitter.text.literal(WIDE, 0.0);
@@ -55,7 +49,7 @@ impl<'a> Emitter<'a> {
         });
     }
 
-    /// Adds a value to the sum for an element. Returns false if there are no sums for the output in
+    /// Adds a value to the sum for an element. Returns false if the output does not have sums in
     /// scratch memory.
     pub fn add_to_sum(&mut self, output: usize, value: Value, within: Value) -> bool {
         let sums = &self.source.schedule.sums;
