@@ -696,15 +696,7 @@ fn interrupted_trainings_on_transformed_images_resume_to_the_same_bytes() {
                    out = Dense(1)\n  y ~ Normal(out(tanh(hidden(flatten(x))))[0], 0.3)\n}\n\
                    infer found = map(Net, rows) { epochs = 10000, batch = 7, augment = [crop(1), flip, rotate(15), cutout(2), mixup(0.2)] }\n";
     fs::write(workshop.join("line.bnn"), program).unwrap();
-    let whole = workshop.join("whole");
-    finish(&workshop, "--out", &whole);
-    let expected = numbers(&whole);
-    let out = workshop.join("parts");
-    let child = start(&workshop, "--out", &out);
-    wait_for(&out, "found-0.fit");
-    assert!(kill_after(child, Duration::ZERO), "the run was killed");
-    finish(&workshop, "--resume", &out);
-    assert_same(&expected, &out, "killed while it trained");
+    let whole = assert_resumed(&workshop);
     let report = fs::read_to_string(whole.join("report.html")).unwrap();
     assert!(
         report.contains("with crop(1), flip, rotate(15), cutout(2), mixup(0.2)</text>"),
@@ -716,6 +708,20 @@ fn interrupted_trainings_on_transformed_images_resume_to_the_same_bytes() {
     );
 }
 
+/// Runs the program without an interruption, and once more with a kill while `found` trains. The resumed run must have the same numbers.
+/// Returns the folder of the first run.
+fn assert_resumed(workshop: &Path) -> PathBuf {
+    let whole = workshop.join("whole");
+    finish(workshop, "--out", &whole);
+    let out = workshop.join("parts");
+    let child = start(workshop, "--out", &out);
+    wait_for(&out, "found-0.fit");
+    assert!(kill_after(child, Duration::ZERO), "the run was killed");
+    finish(workshop, "--resume", &out);
+    assert_same(&numbers(&whole), &out, "killed while it trained");
+    whole
+}
+
 /// Running means are part of the checkpoint and of the saved parameters. Predictions from the folder equal the predictions
 /// of the run.
 #[test]
@@ -725,15 +731,7 @@ fn interrupted_trainings_keep_their_running_means() {
                    out = Dense(1)\n  y ~ Normal(out(flatten(tanh(norm(reshape(hidden(x), 6, 1, 1)))))[0], 0.3)\n}\n\
                    infer found = map(Line, rows) { epochs = 20000, batch = 10 }\n";
     fs::write(workshop.join("line.bnn"), program).unwrap();
-    let whole = workshop.join("whole");
-    finish(&workshop, "--out", &whole);
-    let expected = numbers(&whole);
-    let out = workshop.join("parts");
-    let child = start(&workshop, "--out", &out);
-    wait_for(&out, "found-0.fit");
-    assert!(kill_after(child, Duration::ZERO), "the run was killed");
-    finish(&workshop, "--resume", &out);
-    assert_same(&expected, &out, "killed while it trained");
+    let whole = assert_resumed(&workshop);
     let rows = workshop.join("rows.csv");
     let predicted = |folder: &Path| {
         let output = run([
