@@ -185,8 +185,8 @@ fn flat_within(expr: &Expr, room: usize) -> Option<String> {
     Some(bounded.text)
 }
 
-/// A writer that fails when there is no more room on the line, so that formatting a long expression never takes longer than
-/// formatting one line.
+/// A writer that fails when the line is full, so that formatting a long expression never takes longer than formatting one
+/// line.
 struct Bounded {
     text: String,
     room: usize,

@@ -17,7 +17,7 @@ pub struct SourceRow<'a> {
     pub end: usize,
     /// The number of comment lines that document the row, directly above it.
     pub docs: usize,
-    /// The text before the operator, or the whole text if there is no operator.
+    /// The text before the operator, or the whole text without an operator.
     pub left: String,
     /// The alignment class. Rows of one class align their operators; a row with `None` is never aligned.
     pub class: Option<&'static str>,

@@ -394,7 +394,7 @@ impl Linear<'_> {
             selected.entry(&one.site).or_default().insert(one.selected_by);
         });
         // Leaves out each parameter whose elements are selected by two columns, or by one column although the parameter is also used as a
-        // whole. Whether two terms contain the same element of such a parameter depends on the row.
+        // whole. In some rows, two terms then contain the same element, and in other rows different ones.
         let mixed = selected.into_iter().filter(|(_, by)| by.len() > 1);
         self.left_out.extend(mixed.map(|(site, _)| site.clone()));
         let mut uses: HashMap<Coefficient, usize> = HashMap::new();

@@ -220,7 +220,7 @@ impl From<fault::Fault> for Refusal {
     }
 }
 
-/// Returns `value` if there are no diagnostics. Otherwise, returns the diagnostics.
+/// Returns `value` if the list of diagnostics is empty, and the diagnostics otherwise.
 pub fn unless<T>(diagnostics: Vec<Diagnostic>, value: T) -> Result<T, Vec<Diagnostic>> {
     match diagnostics.is_empty() {
         true => Ok(value),

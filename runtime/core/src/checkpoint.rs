@@ -263,7 +263,7 @@ pub struct Resumed {
 #[derive(Debug)]
 pub struct ChainFile {
     store: ChainStore,
-    /// The path of the state file, and the checksum of the file's identity. `None` if there is no checkpoint.
+    /// The path of the state file, and the checksum of the file's identity. `None` without a checkpoint.
     state: Option<(PathBuf, Checksum)>,
     resumed: Option<Resumed>,
     /// The number of iterations at the last commit.

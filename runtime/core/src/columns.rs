@@ -75,7 +75,7 @@ impl<'a> Columns<'a> {
         }
     }
 
-    /// Returns the names of the outputs for which there are no predictions.
+    /// Returns the names of the outputs without predictions.
     pub fn without(&self) -> Vec<&'a str> {
         let empty = self.each.iter().filter(|columns| columns.is_empty());
         empty.map(|columns| columns.output.name.as_str()).collect()

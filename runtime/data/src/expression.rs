@@ -192,7 +192,7 @@ fn call(
         None if name == ZSCORE => "one argument",
         None => {
             let known = FUNCTIONS.iter().map(|(name, _)| *name).chain([ZSCORE]);
-            return Err(wrong(format!("there is no function `{name}` of columns")).suggest(name, known));
+            return Err(wrong(format!("`{name}` is not a function of columns")).suggest(name, known));
         }
     };
     match (function, values) {
@@ -323,7 +323,7 @@ mod tests {
             }
         );
         let unknown = value(&apply("sine", vec![name("a")])).unwrap_err();
-        assert_eq!(unknown.message, "there is no function `sine` of columns");
+        assert_eq!(unknown.message, "`sine` is not a function of columns");
         let arity = value(&apply("log", vec![])).unwrap_err();
         assert_eq!(arity.message, "expected one argument of `log`, found 0");
         assert_eq!(value(&name("A")).unwrap_err().help, ["did you mean `a`?"]);

@@ -591,7 +591,7 @@ fn wrong_columns_and_expressions_are_rejected() {
     let sine = apply("sine", vec![name("age")]);
     assert_eq!(
         with(vec![sine], None),
-        ["E0422 t.csv:0:0 there is no function `sine` of columns"]
+        ["E0422 t.csv:0:0 `sine` is not a function of columns"]
     );
     let score = apply("zscore", vec![name("y")]);
     let expected = ["E0422 t.csv:0:0 a target cannot use `zscore`"];

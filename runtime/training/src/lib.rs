@@ -73,8 +73,8 @@ pub struct TrainingResult {
     /// All restarts, including this training run, which is the best of them. Empty if there was
     /// only one training run.
     pub restarts: Vec<Restart>,
-    /// The result of a descent that starts at the parameters of the best restart, or `None` if
-    /// there is no such descent. The module `restarts` fills it in.
+    /// The result of a descent that starts at the parameters of the best restart, or `None`
+    /// without a descent. The module `restarts` fills it in.
     pub descent: Option<Descent>,
 }
 

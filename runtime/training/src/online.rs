@@ -107,7 +107,7 @@ impl<'a> Online<'a> {
     }
 
     /// Trains on random batches from the memory. The learning rate is constant, because a schedule
-    /// needs a planned end. Returns the mean loss of the steps, or NaN if there are no rows or no steps.
+    /// needs a planned end. Returns the mean loss of the steps, or NaN without rows or steps.
     ///
     /// # Errors
     /// Fails only if the machine has a bug.

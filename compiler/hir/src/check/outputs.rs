@@ -1,6 +1,6 @@
 //! Checks that the distributions of a model's outputs define a joint density. For this, an output
-//! must not depend on itself, directly or through other outputs. Whether elements depend on
-//! themselves may depend on sizes; `elaborate::joint_density` checks this when the sizes are known.
+//! must not depend on itself, directly or through other outputs. An element may depend
+//! on itself for some sizes only, so `elaborate::joint_density` checks elements when the sizes are known.
 
 use super::body::Checker;
 use super::output_uses::Use;

@@ -32,7 +32,7 @@ impl Squares {
         }
     }
 
-    /// Returns the square root of the mean square, or `None` if there are no values.
+    /// Returns the square root of the mean square, or `None` without values.
     pub(super) fn root_mean(self) -> Option<f64> {
         (self.count > 0.0).then(|| self.root(self.count))
     }

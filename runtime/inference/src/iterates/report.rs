@@ -50,7 +50,7 @@ pub fn diagnostics(value: &mut Value, infer: &InferenceBlock, found: &Collected,
 }
 
 /// The iterates have diverged if the loss per row rises by more than this number.
-const ASTRAY: f64 = 1.0;
+const LARGEST_RISE: f64 = 1.0;
 
 /// Returns the warnings about the iterates of an inference block. `rows` is the number of rows on which it was trained.
 pub fn warnings(
@@ -71,7 +71,7 @@ pub fn warnings(
         (Some(first), Some(last)) => (last - first) / rows.max(1) as f64,
         _ => 0.0,
     };
-    let astray = (rise > ASTRAY).then(|| iterates::iterates_diverged(&infer.name, rise));
+    let diverged = (rise > LARGEST_RISE).then(|| iterates::iterates_diverged(&infer.name, rise));
     let is_gaussian = matches!(
         swag.gaussian.covariance,
         Covariance::Diagonal | Covariance::LowRank(_)
@@ -97,7 +97,7 @@ pub fn warnings(
         iterates::narrow_parameter(&infer.name, name, *breadth, raw.as_deref())
     });
     let broad = broad.map(|breadth| iterates::other_breadth(&infer.name, breadth, swag.gaussian.scale));
-    astray
+    diverged
         .into_iter()
         .chain(still)
         .chain(falling)

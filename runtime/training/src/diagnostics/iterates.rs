@@ -14,7 +14,7 @@ codes! {
 
     /// The loss was far higher at the end of a training run than at its start, so the iterates are not
     /// near an optimum.
-    pub(super) ITERATES_ASTRAY = "E0532", "the optimiser diverged":
+    pub(super) ITERATES_DIVERGED = "E0532", "the optimiser diverged":
         "The iterates of this training run should represent the posterior, but the loss per row was higher in the last epoch than in the first, by \
          more than 1. The steps are too large, and the iterates do not represent the \
          posterior.\n\n\
@@ -68,7 +68,7 @@ pub fn iterates_diverged(infer: &str, rise: f64) -> Diagnostic {
     let text = format!(
         "the loss per row of `{infer}` rose by {rise:.1} from the first epoch to the last: the optimiser diverged"
     );
-    warning(&ITERATES_ASTRAY, text).help("use a tenth of the learning rate in `optimiser = SGD(..)`")
+    warning(&ITERATES_DIVERGED, text).help("use a tenth of the learning rate in `optimiser = SGD(..)`")
 }
 
 /// A warning: each batch contains all rows, so the iterates of `swag` do not scatter.

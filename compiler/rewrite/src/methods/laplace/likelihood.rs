@@ -195,7 +195,7 @@ fn output(builder: &Builder) -> Value {
 
 /// Returns
 /// `(outputs [draws, batch, ..], states.., data.., draw0, row0, step) -> log_likelihood, mean, variance, draw, probabilities`.
-/// If there is no output whose elements all belong to one observation, the only result is `log_likelihood`.
+/// The only result is `log_likelihood` if the elements of every output belong to several observations.
 pub fn functions(parts: &LaplaceParts<'_>) -> Function {
     let row = predicted_row(parts);
     let outputs = Type::real(Shape(vec![ROWS, Dim::Fixed(parts.size)]));
