@@ -111,3 +111,49 @@ fn one_epoch_with_running_means_is_not_called_converged() {
     let found = &trial.result(&[])["infer"]["fit"]["diagnostics"]["converged"];
     assert_ne!(found, true);
 }
+
+/// Returns 40 rows with an image `x`, a vector `v` and a target that depends on `v` only.
+fn images_and_vectors() -> String {
+    let image = |row: usize| {
+        let pixel = |at: usize| random(4 * row + at);
+        format!("[[[{}, {}], [{}, {}]]]", pixel(0), pixel(1), pixel(2), pixel(3))
+    };
+    let vector = |row: usize| format!("[{}, {}]", random(500 + row), random(900 + row));
+    let images: Vec<String> = (0..40).map(image).collect();
+    let vectors: Vec<String> = (0..40).map(vector).collect();
+    let targets: Vec<f64> = (0..40).map(|row| random(500 + row) - random(900 + row)).collect();
+    format!(
+        "{{\"x\": [{}], \"v\": [{}], \"y\": {targets:?}}}",
+        images.join(", "),
+        vectors.join(", ")
+    )
+}
+
+/// The running mean depends on the vector only, so the program that computes it again for the averaged weights does not read the images. No descent
+/// tests the end of an augmented training, so it is never called converged.
+#[test]
+fn images_that_no_running_mean_depends_on_are_augmented() {
+    let program = "data d = json(\"d.json\") { target = y }
+        model M(x: real[1, 2, 2], v: real[2]) -> y: real {
+          a = Dense(2)
+          b = Dense(2)
+          norm = BatchNorm()
+          out = Dense(1)
+          y ~ Normal(out(concat(a(flatten(x)), flatten(norm(reshape(b(v), 2, 1, 1)))))[0], 0.5)
+        }
+        model Linear(x: real[1, 2, 2], v: real[2]) -> y: real {
+          w: real[2] ~ Normal(0, 1)
+          p: real[4] ~ Normal(0, 1)
+          y ~ Normal(dot(w, v) + dot(p, flatten(x)), 0.5)
+        }
+        infer average = swag(M, d) { epochs = 40, batch = 10, augment = [flip] }
+        infer long = map(Linear, d) { steps = 4000, augment = [flip] }
+        infer still = map(Linear, d) { steps = 4000, augment = [] }";
+    let trial = Trial::new().file("d.json", images_and_vectors()).program(program);
+    let output = trial.bnnc("run", &[]);
+    assert_eq!(output.status, 0, "{}", output.stderr);
+    let result = trial.result(&[]);
+    let converged = |infer: &str| result["infer"][infer]["diagnostics"]["converged"].clone();
+    assert_eq!(converged("long"), serde_json::Value::Null, "{}", output.stderr);
+    assert_eq!(converged("still"), true, "{}", output.stderr);
+}
