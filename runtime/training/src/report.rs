@@ -346,8 +346,8 @@ fn spread(fitted: &TrainingResult) -> Option<(LossEstimate, LossEstimate)> {
 }
 
 /// Adds the convergence and the restarts to the diagnostics of an inference block. If the
-/// validation rows ended a training run that need not reach its optimum, or if the model has running means and no descent tests
-/// the result, the field for the convergence is null.
+/// validation rows ended a training run that need not reach its optimum, or if no descent can test the result because of running means or augmentation,
+/// the field for the convergence is null.
 pub fn diagnostics(value: &mut Value, infer: &InferenceBlock, fitted: &TrainingResult, rows: usize) {
     if fitted.steps == 0 {
         return;
