@@ -181,7 +181,7 @@ fn maps_reals(op: &OpDef) -> bool {
     matches!(op.lower, Lower::Scalar(scalar) if scalar.arity() == 1 && scalar.types() == ScalarTypes::Reals)
 }
 
-/// All built-in functions, sorted by name: the functions of [`OTHERS`] and the ops that map reals.
+/// All built-in functions, sorted by name: the functions of `OTHERS` and the ops that map reals.
 pub static ALL: LazyLock<Vec<Builtin>> = LazyLock::new(|| {
     let ops = ops::ALL.iter().filter(|op| maps_reals(op));
     let ops = ops.map(|op| Builtin {

@@ -63,7 +63,7 @@ fn inlined_functions_equal_the_primitives_in_every_chunk() {
         scalar.arity() == 1 && !called && !special(*scalar)
     });
     let kinds: Vec<(Scalar, Precision)> = inlined
-        .flat_map(|scalar| [(*scalar, Precision::F32), (*scalar, Precision::F64)])
+        .flat_map(|scalar| [(scalar, Precision::F32), (scalar, Precision::F64)])
         .collect();
     assert!(kinds.len() >= 16, "{kinds:?}");
     let whole = kinds

@@ -18,7 +18,7 @@
 //! The same bound shows that the variance under `P` can exceed the variance under `H` only by the
 //! factor `u' H u`. If this factor is large, the variance under `H` is computed: the system
 //! `H x = e` is solved by conjugate gradients with the preconditioner `P`, so that `e' x` is the
-//! variance. See [`CheckedGaussian::variance`].
+//! variance. `CheckedGaussian::variance` in this module computes it.
 
 use crate::laplace::gaussian::MisjudgedParameter;
 use crate::laplace::jacobians;
