@@ -62,6 +62,8 @@ pub enum BuiltinRule {
     SolveLower,
     /// `concat(a, b)`: joins along axis 0. The other dims must be equal.
     Concat,
+    /// `fold(layers, x)`: applies the layers of a list one after the other.
+    Fold,
     /// `length(x)`: returns the first dim as an integer.
     Length,
     /// `zeros(n, ..)`, `ones(n, ..)`: arrays with the given dims, in which every element is this number.
@@ -141,6 +143,7 @@ impl Builtin {
             BuiltinRule::Cholesky(_) => &["(a: real[n, n]) -> real[n, n]"],
             BuiltinRule::SolveLower => &["(l: real[n, n], b: real[n]) -> real[n]"],
             BuiltinRule::Concat => &["(a: real[m, ..], b: real[n, ..], ..) -> real[m + n, ..]"],
+            BuiltinRule::Fold => &["(layers: list of layers, x: real[..]) -> real[..]"],
             BuiltinRule::Length => &["(x: real[n, ..]) -> int"],
             BuiltinRule::Filled(_) => &["(n: int, ..) -> real[n, ..]"],
             BuiltinRule::Noise(NoiseKind::Gamma) => &[
@@ -219,6 +222,7 @@ builtins! {
     diag(v) = Diag, "A vector as a diagonal matrix.";
     dot(a, b) = Dot, "The sum of products of two vectors.";
     eye(n) = Eye, "The identity matrix.";
+    fold(layers, x) = Fold, "Applies the layers of a list one after the other: the first to `x`, each other one to the result of the layer before it.";
     length(x) = Length, "The size of the first axis.";
     log_softmax(x) = LastAxis(Along::LogSoftmax), "The logarithm of `softmax`.";
     logsumexp(x) = LogSumExp, "`log(sum(exp(x)))` along the last axis, without overflow.";

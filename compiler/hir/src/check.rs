@@ -14,6 +14,7 @@ mod data;
 mod dist;
 mod expr;
 pub mod fit;
+mod fold;
 mod images;
 mod infer;
 mod items;

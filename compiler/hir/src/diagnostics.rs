@@ -24,6 +24,7 @@ macro_rules! codes_with_programs {
 
 pub mod bind;
 pub mod elaborate;
+pub mod folds;
 pub mod infer;
 pub mod model;
 pub mod names;
@@ -40,6 +41,7 @@ pub fn codes() -> Vec<&'static Code> {
         names::CODES,
         types::CODES,
         running::CODES,
+        folds::CODES,
         statements::CODES,
         model::CODES,
         infer::CODES,

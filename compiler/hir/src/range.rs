@@ -64,7 +64,7 @@ impl Ranges<'_> {
             TypedExprKind::Index(base, _) => recur(base),
             TypedExprKind::Comprehension(inner) => recur(&inner.element),
             TypedExprKind::DistPart(_, DistributionPart::Cdf | DistributionPart::Survival, _) => (0.0, 1.0),
-            TypedExprKind::CallLayer(_, id, args) => {
+            TypedExprKind::CallLayer(_, Some(id), args) => {
                 let item = &self.module.layers[*id];
                 self.body(&item.inputs, &item.body, args, known)
             }

@@ -43,7 +43,7 @@ pub fn is_signed(module: &Module, locals: &Locals, signed: &HashSet<LocalId>, ex
             let given = given.filter(|(_, arg)| recur(arg)).map(|(param, _)| param.local);
             body(module, &item.locals, given.collect(), &item.body)
         }
-        TypedExprKind::CallLayer(_, id, args) => {
+        TypedExprKind::CallLayer(_, Some(id), args) => {
             let item = &module.layers[*id];
             let given = item.inputs.iter().zip(args);
             let given = given.filter(|(_, arg)| recur(arg)).map(|(input, _)| input.local);

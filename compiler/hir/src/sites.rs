@@ -1,8 +1,9 @@
 //! The paths of a model's sites: `tau`, `h1.w`, `hidden[0].w`, `block.inner.b`.
 
 use crate::constant::evaluate;
-use crate::tree::{LocalId, Locals, ModelId, Module, TypedExpr, TypedExprKind, TypedStmt};
+use crate::tree::{LocalId, Locals, ModelId, Module, ParamBinding, TypedExpr, TypedExprKind, TypedStmt};
 use std::collections::HashMap;
+use std::rc::Rc;
 
 /// Returns the paths of all sites of a model, in order. For a list of layers whose length depends
 /// on the data, the paths contain `name[_]`.
@@ -14,21 +15,28 @@ pub fn paths(module: &Module, model: ModelId) -> Vec<String> {
             &model.body,
             &model.locals,
             "",
-            &HashMap::new(),
+            &Known::default(),
             &mut paths,
         );
     }
     paths
 }
 
-type Known = HashMap<LocalId, f64>;
+/// The values of the variables of an item that decide which layers it has.
+#[derive(Clone, Default)]
+struct Known<'m> {
+    /// The integers.
+    numbers: HashMap<LocalId, f64>,
+    /// The parameters of type `layer`: the construction of the layer, and the values of the variables in it.
+    layers: HashMap<LocalId, (&'m TypedExpr, Rc<Known<'m>>)>,
+}
 
-fn block(
-    module: &Module,
-    body: &[TypedStmt],
+fn block<'m>(
+    module: &'m Module,
+    body: &'m [TypedStmt],
     locals: &Locals,
     prefix: &str,
-    known: &Known,
+    known: &Known<'m>,
     paths: &mut Vec<String>,
 ) {
     for stmt in body {
@@ -46,16 +54,43 @@ fn block(
     }
 }
 
-fn layers(module: &Module, value: &TypedExpr, name: &str, known: &Known, paths: &mut Vec<String>) {
+/// Returns the values of the parameters of a layer that is constructed with these arguments.
+fn parameters<'m>(
+    module: &'m Module,
+    params: &[ParamBinding],
+    args: &'m [TypedExpr],
+    known: &Known<'m>,
+) -> Known<'m> {
+    let mut inner = Known::default();
+    for (param, arg) in params.iter().zip(args) {
+        let number = evaluate(module, arg, &known.numbers);
+        inner.numbers.extend(number.map(|number| (param.local, number)));
+        let layer = match &arg.kind {
+            TypedExprKind::MakeLayer(..) => Some((arg, Rc::new(known.clone()))),
+            TypedExprKind::Local(local) => known.layers.get(local).cloned(),
+            _ => None,
+        };
+        inner.layers.extend(layer.map(|layer| (param.local, layer)));
+    }
+    inner
+}
+
+fn layers<'m>(
+    module: &'m Module,
+    value: &'m TypedExpr,
+    name: &str,
+    known: &Known<'m>,
+    paths: &mut Vec<String>,
+) {
     match &value.kind {
+        TypedExprKind::Local(local) => {
+            if let Some((layer, known)) = known.layers.get(local) {
+                layers(module, layer, name, known, paths);
+            }
+        }
         TypedExprKind::MakeLayer(id, args) => {
             let layer = &module.layers[*id];
-            let inner: Known = layer
-                .params
-                .iter()
-                .zip(args)
-                .filter_map(|(param, arg)| Some((param.local, evaluate(module, arg, known)?)))
-                .collect();
+            let inner = parameters(module, &layer.params, args, known);
             block(
                 module,
                 &layer.body,
@@ -72,14 +107,14 @@ fn layers(module: &Module, value: &TypedExpr, name: &str, known: &Known, paths: 
         }
         TypedExprKind::Comprehension(inner) => {
             let ends = (
-                evaluate(module, &inner.from, known),
-                evaluate(module, &inner.to, known),
+                evaluate(module, &inner.from, &known.numbers),
+                evaluate(module, &inner.to, &known.numbers),
             );
             match ends {
                 (Some(from), Some(to)) if to - from <= 1e4 => {
                     for at in 0..(to - from).max(0.0) as usize {
                         let mut known = known.clone();
-                        known.insert(inner.counter, from + at as f64);
+                        known.numbers.insert(inner.counter, from + at as f64);
                         layers(module, &inner.element, &format!("{name}[{at}]"), &known, paths);
                     }
                 }

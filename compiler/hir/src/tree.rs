@@ -422,8 +422,9 @@ pub enum TypedExprKind {
     CallLocal(LocalId, Vec<TypedExpr>),
     /// `Dense(50)`: the construction of a layer.
     MakeLayer(LayerId, Vec<TypedExpr>),
-    /// `h(x)`: a call of a layer instance with its inputs. The callee is a variable, a list element, or a `MakeLayer`.
-    CallLayer(Box<TypedExpr>, LayerId, Vec<TypedExpr>),
+    /// `h(x)`: a call of a layer instance with its inputs. The callee is a variable, a list element, or a `MakeLayer`. The layer is `None`
+    /// if a parameter of type `layer` describes it.
+    CallLayer(Box<TypedExpr>, Option<LayerId>, Vec<TypedExpr>),
     /// `Normal(0, 1)`: the construction of a distribution.
     MakeDist(DistId, Vec<TypedExpr>),
     /// A part of a distribution, with an argument as in `prior.log_density(x)`, or without an

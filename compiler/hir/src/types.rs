@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 /// The names of the built-in types.
 pub const NAMES: &[&str] = &[
-    "real", "positive", "unit", "int", "count", "bool", "index", "simplex", "ordered", "dist", "fn",
+    "real", "positive", "unit", "int", "count", "bool", "index", "simplex", "ordered", "dist", "fn", "layer",
 ];
 
 /// The type of one array element.
@@ -55,6 +55,9 @@ pub enum Ty {
     Dist(Elem),
     /// A layer instance that is called with inputs.
     Layer(LayerId),
+    /// A layer whose result has the dims of its input: the type of a parameter of type `layer`, and of the layers that are
+    /// constructed from it.
+    ShapedLayer,
     /// A list whose elements have equal types, such as `[Dense(400) for l in 0..2]`. The dimension
     /// is the length of the list.
     List(Box<Ty>, DimExpr),

@@ -147,6 +147,7 @@ fn arguments(rule: BuiltinRule) -> &'static str {
         BuiltinRule::Cholesky(_) => "a square matrix",
         BuiltinRule::SolveLower => "a square matrix, a vector",
         BuiltinRule::Concat => "arrays that differ in the first dim only",
+        BuiltinRule::Fold => "a list of layers, an array",
         BuiltinRule::Length => "an array or a list of layers",
         BuiltinRule::Filled(_) => "dims",
         BuiltinRule::Noise(_) => "nothing, or dims",

@@ -82,6 +82,8 @@ struct Walk<'m> {
     escaped: Vec<Span>,
     /// The second products.
     found: Vec<Second>,
+    /// The positions of folds over lists of linear layers.
+    chains: Vec<Span>,
 }
 
 impl Checker<'_> {
@@ -99,12 +101,16 @@ impl Checker<'_> {
             escapes: false,
             escaped: Vec::new(),
             found: Vec::new(),
+            chains: Vec::new(),
         };
         walk.block(statements);
         let of_first = |first: Span| -> Vec<Second> {
             let all = walk.found.iter().copied();
             all.filter(|second| second.first == first).collect()
         };
+        for chain in &walk.chains {
+            self.report(report::no_activation_in_list(*chain));
+        }
         for second in &walk.found {
             let first = second.first;
             if !walk.escaped.contains(&first) && !is_bottleneck(&of_first(first)) {
@@ -188,6 +194,7 @@ impl Walk<'_> {
                     | BuiltinRule::Same(_),
                     [arg, ..],
                 ) => self.form(arg),
+                (BuiltinRule::Fold, [layers, x]) => self.fold(layers, x, expr),
                 _ => self.joint(args),
             },
             TypedExprKind::Index(base, indices) => {
@@ -201,7 +208,7 @@ impl Walk<'_> {
                 }
             }
             TypedExprKind::List(elements) => self.joint(elements),
-            TypedExprKind::CallLayer(_, id, args) => self.call(*id, args, expr),
+            TypedExprKind::CallLayer(_, Some(id), args) => self.call(*id, args, expr),
             _ => {
                 self.parts(expr);
                 Form::Other
@@ -324,6 +331,26 @@ impl Walk<'_> {
         result
     }
 
+    /// Returns the form of `fold(layers, x)`. If the layers are linear, the list is a chain of linear layers.
+    fn fold(&mut self, layers: &TypedExpr, x: &TypedExpr, whole: &TypedExpr) -> Form {
+        let (mut element, mut count) = (&layers.ty, Some(1));
+        while let Ty::List(inner, length) = element {
+            count = count
+                .zip(length.as_number())
+                .map(|(count, length)| count * length);
+            element = inner;
+        }
+        let Ty::Layer(id) = *element else {
+            return self.joint(std::slice::from_ref(x));
+        };
+        let result = self.call(id, std::slice::from_ref(x), whole);
+        let is_linear = matches!(result, Form::Linear { .. }) && self.summary(id).multiplies;
+        if is_linear && count != Some(1) {
+            self.chains.push(whole.span);
+        }
+        result
+    }
+
     fn summary(&mut self, id: LayerId) -> Summary {
         if let Some(known) = self.layers.get(&id) {
             return *known;
@@ -341,10 +368,11 @@ impl Walk<'_> {
         let inputs = item.inputs.iter().map(|input| (input.local, Form::Input));
         let outer = std::mem::replace(&mut self.forms, inputs.collect());
         let before = [&mut self.multiplies, &mut self.escapes].map(std::mem::take);
-        let found = self.found.len();
+        let (found, chains) = (self.found.len(), self.chains.len());
         let result = self.block(&item.body);
         // Products inside the layer are dropped here. The check of the layer itself reports them.
         self.found.truncate(found);
+        self.chains.truncate(chains);
         self.forms = outer;
         let summary = Summary {
             multiplies: self.multiplies,

@@ -71,10 +71,25 @@ pub struct DistValue {
 pub enum Made {
     /// One layer instance, and the dims that its arguments determine.
     One(LayerId, Solver),
+    /// A layer that a parameter of type `layer` describes: its result has the dims of its input.
+    Shaped,
     /// `[Layer(..) for i in from..to]`.
-    Each(LocalId, DimExpr, Box<Made>),
+    Each(LayerRange),
     /// `[Layer(..), Layer(..)]`.
     List(Vec<Made>),
+}
+
+/// `[Layer(..) for i in from..to]`.
+#[derive(Clone, Debug)]
+pub struct LayerRange {
+    /// The counter. The dims of the element may depend on it.
+    pub counter: LocalId,
+    /// The first value of the counter.
+    pub first: DimExpr,
+    /// The number of elements.
+    pub length: DimExpr,
+    /// The element.
+    pub element: Box<Made>,
 }
 
 /// The first call of each layer instance: the dims of its inputs, and its position in the program.
@@ -386,7 +401,7 @@ impl<'a> Checker<'a> {
             for local in self.locals.ids() {
                 let Local { name, span, kind, ty } = &self.locals[local];
                 let watched = matches!(kind, LocalKind::Param | LocalKind::Assigned | LocalKind::Site);
-                let layer = matches!(ty, Ty::Layer(_)) || self.made.contains_key(&local);
+                let layer = matches!(ty, Ty::Layer(_) | Ty::ShapedLayer) || self.made.contains_key(&local);
                 if watched && !layer && !self.used.contains(&local) && !name.starts_with('_') {
                     self.diagnostics
                         .push(match (self.place == BodyKind::Model, *kind) {

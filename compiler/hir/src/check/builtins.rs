@@ -175,6 +175,7 @@ impl Checker<'_> {
                 Some(Ty::reals(vector))
             }
             (BuiltinRule::Concat, parts) => self.concatenated(parts, builtin, span),
+            (BuiltinRule::Fold, [layers, x]) => self.fold(layers, x, span),
             (BuiltinRule::Length, [x]) => match &x.ty {
                 Ty::Tensor(_, dims) if !dims.is_empty() => Some(Ty::int()),
                 Ty::List(..) => Some(Ty::int()),

@@ -89,7 +89,7 @@ impl Checker<'_> {
             let item = self.find_item(name).is_some() || builtin::lookup(name).is_some();
             // In a call, a variable hides an item only if the variable can be called. For example, a parameter `cholesky` does not hide
             // the function `cholesky(a)`.
-            if matches!(ty, Ty::Function(_) | Ty::Layer(_) | Ty::Error) || !item {
+            if matches!(ty, Ty::Function(_) | Ty::Layer(_) | Ty::ShapedLayer | Ty::Error) || !item {
                 self.used.insert(local);
                 let callee = TypedExpr::new(TypedExprKind::Local(local), ty, at);
                 return self.call_value(callee, args, span);
@@ -121,10 +121,7 @@ impl Checker<'_> {
 
     fn call_value(&mut self, callee: TypedExpr, args: &[ast::Arg], span: Span) -> TypedExpr {
         match (&callee.ty, &callee.kind) {
-            (Ty::Layer(layer), _) => {
-                let layer = *layer;
-                self.call_layer(callee, layer, args, span)
-            }
+            (Ty::Layer(_) | Ty::ShapedLayer, _) => self.call_layer(callee, args, span),
             (Ty::Function(_), TypedExprKind::Local(local)) => self.call_function_value(*local, args, span),
             (Ty::Error, _) => self.skip(args, span),
             (found, _) => {
@@ -356,6 +353,7 @@ impl Checker<'_> {
                 }
             }
             _ if *wanted == Ty::int() => self.expr(written, Want::Int),
+            (Ty::ShapedLayer, _) => self.layer_argument(written),
             _ => self.expr(written, Want::Any),
         }
     }

@@ -36,7 +36,7 @@ impl Checker<'_> {
         slot: Option<ParamSlot<'_>>,
     ) -> bool {
         let what = slot.as_ref().map(|slot| slot.name.to_owned());
-        let is_code = matches!(wanted, Ty::Dist(_) | Ty::Function(_));
+        let is_code = matches!(wanted, Ty::Dist(_) | Ty::Function(_) | Ty::ShapedLayer);
         let callee = slot.as_ref().filter(|_| is_code).map(|slot| slot.signature);
         let fits = match (wanted, &value.ty) {
             (Ty::Error, _) | (_, Ty::Error) => return true,
@@ -59,6 +59,7 @@ impl Checker<'_> {
             (Ty::Dist(Elem::Real(Support::Real)), Ty::Dist(found)) => {
                 return self.fit_dist(value, found, slot);
             }
+            (Ty::ShapedLayer, Ty::Layer(id)) => self.keeps_dims(value, *id),
             (wanted, found) => wanted == found,
         };
         if fits {
@@ -68,6 +69,7 @@ impl Checker<'_> {
         let expected = match wanted {
             Ty::Dist(_) => "a distribution on real".to_owned(),
             Ty::Function(_) => "a function of one real".to_owned(),
+            Ty::ShapedLayer => "a new layer whose output has the dims of its input".to_owned(),
             wanted => show::ty(&solver.ty(wanted), &self.locals),
         };
         let found = show::ty(&value.ty, &self.locals);

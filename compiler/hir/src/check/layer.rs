@@ -1,6 +1,6 @@
 //! Checks layers: the items, the construction of instances, and their calls.
 
-use super::body::{BodyKind, Checker, Made, error};
+use super::body::{BodyKind, Checker, LayerRange, Made, error};
 use super::call::{Lifts, Signature};
 use super::expr::Want;
 use super::names::Def;
@@ -10,8 +10,11 @@ use crate::constant::constant;
 use crate::diagnostics::{model as report, statements, types};
 use crate::dims::{Atom, DimExpr};
 use crate::show;
-use crate::tree::{LayerId, LayerItem, LocalId, TypedComprehension, TypedExpr, TypedExprKind, TypedIndex};
+use crate::tree::{
+    LayerId, LayerItem, LocalId, LocalKind, TypedComprehension, TypedExpr, TypedExprKind, TypedIndex,
+};
 use crate::types::Ty;
+use bnnc_base::dtype::DType;
 use bnnc_base::source::Span;
 use bnnc_grammar::ast;
 
@@ -53,8 +56,16 @@ impl Checker<'_> {
             }
             ast::ExprKind::Comprehension(inner) => self.makes_layer(&inner.element),
             ast::ExprKind::Paren(inner) => self.makes_layer(inner),
+            ast::ExprKind::Name(name) => self.layer_parameter(name).is_some(),
             _ => false,
         }
+    }
+
+    /// Returns the parameter of type `layer` with this name.
+    fn layer_parameter(&self, name: &str) -> Option<LocalId> {
+        let local = self.peek_local(name)?;
+        let found = &self.locals[local];
+        (found.ty == Ty::ShapedLayer && found.kind == LocalKind::Param).then_some(local)
     }
 
     fn layer_named(&self, callee: &ast::Expr) -> Option<LayerId> {
@@ -76,6 +87,9 @@ impl Checker<'_> {
                 Some(id) => self.make_layer(id, args, span),
                 None => (self.expr(written, Want::Any), None),
             },
+            ast::ExprKind::Name(name) if self.layer_parameter(name).is_some() => {
+                (self.expr(written, Want::Any), Some(Made::Shaped))
+            }
             ast::ExprKind::List(elements) => self.layer_list(elements, span),
             ast::ExprKind::Comprehension(inner) => {
                 let (from, to, length) = self.range(&inner.from, &inner.to);
@@ -86,17 +100,20 @@ impl Checker<'_> {
                 let (Some(length), Some(made), Some(first)) = (length, made, first) else {
                     return (error(span), None);
                 };
-                let ty = Ty::List(Box::new(element.ty.clone()), length);
+                let ty = Ty::List(Box::new(element.ty.clone()), length.clone());
                 let kind = TypedExprKind::Comprehension(Box::new(TypedComprehension {
                     counter,
                     from,
                     to,
                     element,
                 }));
-                (
-                    TypedExpr::new(kind, ty, span),
-                    Some(Made::Each(counter, first, Box::new(made))),
-                )
+                let each = LayerRange {
+                    counter,
+                    first,
+                    length,
+                    element: Box::new(made),
+                };
+                (TypedExpr::new(kind, ty, span), Some(Made::Each(each)))
             }
             _ => {
                 let found = self.expr(written, Want::Any);
@@ -131,7 +148,42 @@ impl Checker<'_> {
         )
     }
 
-    fn make_layer(&mut self, id: LayerId, args: &[ast::Arg], span: Span) -> (TypedExpr, Option<Made>) {
+    /// Checks an argument for a parameter of type `layer`: the construction of a layer, or another such parameter.
+    pub fn layer_argument(&mut self, written: &ast::Expr) -> TypedExpr {
+        match &*written.without_parentheses().kind {
+            ast::ExprKind::Call(callee, args) => match self.layer_named(callee) {
+                Some(id) => self.make_layer(id, args, written.span).0,
+                None => self.expr(written, Want::Any),
+            },
+            // A layer that has a name has weights already, so it is not a description of new layers.
+            ast::ExprKind::Name(name) if self.layer_parameter(name).is_none() => {
+                let mut value = self.expr(written, Want::Any);
+                if value.ty == Ty::ShapedLayer {
+                    let help = "pass the parameter of type `layer` itself";
+                    let diagnostic = types::mismatch(written.span, "a new layer", "a layer with a name");
+                    value.ty = Ty::Error;
+                    self.report(diagnostic.help(help));
+                }
+                value
+            }
+            _ => self.expr(written, Want::Any),
+        }
+    }
+
+    /// Returns whether the result of a layer has the dims of its only input, which is an array of reals.
+    pub fn keeps_dims(&self, value: &TypedExpr, id: LayerId) -> bool {
+        let item = &self.module.layers[id];
+        let is_new = matches!(value.kind, TypedExprKind::MakeLayer(..));
+        match (item.inputs.as_slice(), &item.result) {
+            ([input], Ty::Tensor(elem, dims)) => {
+                is_new && elem.dtype() == DType::Real && input.param.ty.dims() == dims && !dims.is_empty()
+            }
+            _ => false,
+        }
+    }
+
+    /// Checks the construction of one layer, and returns the dims that its arguments determine.
+    pub fn make_layer(&mut self, id: LayerId, args: &[ast::Arg], span: Span) -> (TypedExpr, Option<Made>) {
         if !matches!(self.place, BodyKind::Model | BodyKind::Layer | BodyKind::Prompt) {
             self.skip(args, span);
             let help = "layers have random weights: use them in a model or a layer";
@@ -162,12 +214,18 @@ impl Checker<'_> {
     }
 
     /// Checks a call of a layer instance, such as `h(x)` or `hidden[1](x)`.
-    pub fn call_layer(&mut self, callee: TypedExpr, id: LayerId, args: &[ast::Arg], span: Span) -> TypedExpr {
+    pub fn call_layer(&mut self, callee: TypedExpr, args: &[ast::Arg], span: Span) -> TypedExpr {
         let Some((root, path, made)) = self.made(&callee) else {
-            return self.skip(args, span);
+            self.skip(args, span);
+            return match callee.ty {
+                Ty::ShapedLayer => self.error(report::unnamed_layer(span), span),
+                _ => error(span),
+            };
         };
-        let Made::One(_, mut solver) = made else {
-            return self.skip(args, span);
+        let (id, mut solver) = match made {
+            Made::One(id, solver) => (id, solver),
+            Made::Shaped => return self.call_shaped(callee, (root, path), args, span),
+            Made::Each(_) | Made::List(_) => return self.skip(args, span),
         };
         let item = &self.module.layers[id];
         let name = show::name(root, &self.locals);
@@ -178,24 +236,9 @@ impl Checker<'_> {
         let types = item.inputs.iter().map(|input| solver.ty(&input.param.ty));
         let dims: Vec<Vec<DimExpr>> = types.map(|ty| ty.dims().to_vec()).collect();
         let fine = self.errors() == before;
-        let first = self
-            .calls
-            .entry((root, path))
-            .or_insert_with(|| (dims.clone(), span))
-            .clone();
-        let mut pairs = first.0.iter().flatten().zip(dims.iter().flatten());
-        if fine && !pairs.all(|(a, b)| super::solve::equal(a, b)) {
-            let text = |dims: &[Vec<DimExpr>]| {
-                let one = |dims: &Vec<DimExpr>| show::dims(dims, &self.locals);
-                dims.iter().map(one).collect::<Vec<_>>().join(", ")
-            };
-            let (wanted, found) = (text(&first.0), text(&dims));
-            self.report(report::called_differently(
-                span,
-                &name,
-                (&wanted, first.1),
-                &found,
-            ));
+        if !fine {
+            self.calls.entry((root, path)).or_insert((dims, span));
+        } else if self.first_call((root, path), dims, span).is_none() {
             return error(span);
         }
         let Some(arguments) = arguments else {
@@ -207,15 +250,72 @@ impl Checker<'_> {
             Ty::Error
         };
         TypedExpr::new(
-            TypedExprKind::CallLayer(Box::new(callee), id, arguments.values),
+            TypedExprKind::CallLayer(Box::new(callee), Some(id), arguments.values),
             ty,
             span,
         )
     }
 
+    /// Checks a call of a layer that a parameter of type `layer` describes.
+    fn call_shaped(
+        &mut self,
+        callee: TypedExpr,
+        called: (LocalId, Vec<i64>),
+        args: &[ast::Arg],
+        span: Span,
+    ) -> TypedExpr {
+        let values: Vec<TypedExpr> = args.iter().map(|arg| self.expr(&arg.value, Want::Any)).collect();
+        let name = show::name(called.0, &self.locals);
+        let [value] = values.as_slice() else {
+            return self.error(types::too_many(span, &name, 1, values.len()), span);
+        };
+        let dims = match &value.ty {
+            Ty::Tensor(elem, dims) if elem.dtype() == DType::Real => dims.clone(),
+            Ty::Error => return error(span),
+            _ => {
+                self.wrong::<Ty>(value, "an array of reals");
+                return error(span);
+            }
+        };
+        if self.first_call(called, vec![dims.clone()], span).is_none() {
+            return error(span);
+        }
+        let kind = TypedExprKind::CallLayer(Box::new(callee), None, values);
+        TypedExpr::new(kind, Ty::reals(dims), span)
+    }
+
+    /// Records a call of a layer or of a list of layers. Reports a call whose inputs have other dims than those of the first
+    /// call, and returns `None` for it.
+    pub fn first_call(
+        &mut self,
+        called: (LocalId, Vec<i64>),
+        dims: Vec<Vec<DimExpr>>,
+        span: Span,
+    ) -> Option<()> {
+        let name = show::name(called.0, &self.locals);
+        let first = self.calls.entry(called).or_insert_with(|| (dims.clone(), span));
+        let mut pairs = first.0.iter().flatten().zip(dims.iter().flatten());
+        if pairs.all(|(a, b)| super::solve::equal(a, b)) {
+            return Some(());
+        }
+        let first = first.clone();
+        let text = |dims: &[Vec<DimExpr>]| {
+            let one = |dims: &Vec<DimExpr>| show::dims(dims, &self.locals);
+            dims.iter().map(one).collect::<Vec<_>>().join(", ")
+        };
+        let (wanted, found) = (text(&first.0), text(&dims));
+        self.report(report::called_differently(
+            span,
+            &name,
+            (&wanted, first.1),
+            &found,
+        ));
+        None
+    }
+
     /// Resolves a callee to a layer instance. Returns its variable, its indices in a list of
     /// layers, and how it was constructed.
-    fn made(&self, callee: &TypedExpr) -> Option<(LocalId, Vec<i64>, Made)> {
+    pub fn made(&self, callee: &TypedExpr) -> Option<(LocalId, Vec<i64>, Made)> {
         match &callee.kind {
             TypedExprKind::Local(local) => Some((*local, Vec::new(), self.made.get(local)?.clone())),
             TypedExprKind::Index(base, indices) => {
@@ -227,10 +327,8 @@ impl Checker<'_> {
                 path.push(at);
                 let element = match made {
                     Made::List(elements) => elements.get(usize::try_from(at).ok()?)?.clone(),
-                    Made::Each(counter, first, element) => {
-                        at_index(&element, counter, &first.plus(&DimExpr::number(at), 1))
-                    }
-                    Made::One(..) => return None,
+                    Made::Each(each) => each.at(&DimExpr::number(at)),
+                    Made::One(..) | Made::Shaped => return None,
                 };
                 Some((root, path, element))
             }
@@ -254,20 +352,28 @@ impl Checker<'_> {
     }
 }
 
-/// Returns one element of a list of layers. In its dims, the counter is replaced by the position of
-/// the element.
-fn at_index(made: &Made, counter: LocalId, position: &DimExpr) -> Made {
-    match made {
-        Made::One(id, solver) => Made::One(*id, solver.replaced(&Atom::Local(counter), position)),
-        Made::Each(inner, first, element) => {
-            let first = first.substitute(&|atom| (*atom == Atom::Local(counter)).then(|| position.clone()));
-            Made::Each(*inner, first, Box::new(at_index(element, counter, position)))
+impl LayerRange {
+    /// Returns the element at a position of the list.
+    pub fn at(&self, position: &DimExpr) -> Made {
+        self.element.with(self.counter, &self.first.plus(position, 1))
+    }
+}
+
+impl Made {
+    /// Replaces a counter by a value in all dims.
+    fn with(&self, counter: LocalId, value: &DimExpr) -> Made {
+        let replace =
+            |dim: &DimExpr| dim.substitute(&|atom| (*atom == Atom::Local(counter)).then(|| value.clone()));
+        match self {
+            Made::One(id, solver) => Made::One(*id, solver.replaced(&Atom::Local(counter), value)),
+            Made::Shaped => Made::Shaped,
+            Made::Each(each) => Made::Each(LayerRange {
+                counter: each.counter,
+                first: replace(&each.first),
+                length: replace(&each.length),
+                element: Box::new(each.element.with(counter, value)),
+            }),
+            Made::List(elements) => Made::List(elements.iter().map(|one| one.with(counter, value)).collect()),
         }
-        Made::List(elements) => Made::List(
-            elements
-                .iter()
-                .map(|one| at_index(one, counter, position))
-                .collect(),
-        ),
     }
 }

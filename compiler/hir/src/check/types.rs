@@ -119,9 +119,12 @@ impl Checker<'_> {
             }
             ("dist", []) if dims.is_empty() => Ty::Dist(Elem::Real(Support::Real)),
             ("fn", []) if dims.is_empty() => Ty::Function(1),
+            ("layer", []) if dims.is_empty() => Ty::ShapedLayer,
             _ => {
                 self.report(match name {
-                    "dist" | "fn" => report::malformed_type(written.span, &format!("`{name}` alone")),
+                    "dist" | "fn" | "layer" => {
+                        report::malformed_type(written.span, &format!("`{name}` alone"))
+                    }
                     "index" | "simplex" | "ordered" => {
                         report::malformed_type(written.span, &format!("`{name}(k)` with one size"))
                     }

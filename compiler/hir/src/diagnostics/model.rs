@@ -101,6 +101,13 @@ reports! {
         .help("put an activation function between them: `out(tanh(hidden(x)))`")
         .help("or remove one of them: the data determine only the product of their weights");
 
+    /// Warns about a list of linear layers that are applied one after the other.
+    fn no_activation_in_list(span: Span)
+        = warning(NO_ACTIVATION, span, "a list of linear layers without an activation function between them is equivalent to one layer")
+        .label("applies linear layers one after the other")
+        .help("declare a layer that ends with an activation function, and make the list of it")
+        .help("or use a single layer: the data determine only the product of the weights");
+
     /// Warns about an element whose distribution depends on unknown elements.
     fn unknown_elements(span: Span, name: &str)
         = warning(BOTH_NEIGHBOURS, span, "the distribution of `{name}` depends on elements that are not known before the run")

@@ -106,11 +106,36 @@ impl<'a> Elaborator<'a> {
         let mut frame = Frame::new(&item.locals, &path);
         let parameters = self.lift(&item.params, layer.args.clone(), span)?;
         let inputs = self.lift(&item.inputs, inputs, span)?;
+        for (input, value) in item.inputs.iter().zip(&inputs) {
+            self.same_rank(&item.name, &input.param.ty, value, span)?;
+        }
         self.nested(span, |this| {
             this.bind_arguments(&item.params, parameters, &mut frame, span)?;
             this.bind_arguments(&item.inputs, inputs, &mut frame, span)?;
             this.body(&item.body, &mut frame)
         })
+    }
+
+    /// Rejects an input with the wrong number of axes. Only a layer that was passed for a parameter of type `layer` can have one.
+    fn same_rank(&self, layer: &str, ty: &Ty, value: &Datum, span: Span) -> Elaborated<()> {
+        let (Ty::Tensor(_, dims), Datum::Tensor(value)) = (ty, value) else {
+            return Ok(());
+        };
+        let shape = self.ty(*value).shape;
+        if shape.rank() == dims.len() {
+            return Ok(());
+        }
+        let wanted = dims.len();
+        let text = format!("`{layer}` takes an array of rank {wanted}, found {shape}");
+        Err(limit(span, text))
+    }
+
+    /// Applies the layers of a list, or of a list of lists, one after the other.
+    fn fold(&mut self, layers: &Datum, x: Datum, span: Span) -> Elaborated<Datum> {
+        match layers {
+            Datum::List(items) => items.iter().try_fold(x, |x, item| self.fold(item, x, span)),
+            layer => self.call_layer(layer, vec![x], span),
+        }
     }
 
     fn nested(
@@ -222,6 +247,7 @@ impl<'a> Elaborator<'a> {
                     .collect::<Result<_, _>>()?;
                 self.apply(Operation::concat(&values, 0), span)?
             }
+            BuiltinRule::Fold => return self.fold(&args[0], args[1].clone(), span),
             BuiltinRule::Length => {
                 let x = self.tensor(&args[0], span)?;
                 let size = self.ty(x).dims().first().and_then(|dim| dim.fixed()).unwrap_or(1);

@@ -412,5 +412,5 @@ fn written(end: &TypedExpr, frame: &Frame<'_>) -> Option<String> {
 }
 
 fn makes_layers(element: &TypedExpr) -> bool {
-    matches!(element.kind, TypedExprKind::MakeLayer(..))
+    matches!(element.ty, Ty::Layer(_) | Ty::ShapedLayer | Ty::List(..))
 }

@@ -1,0 +1,169 @@
+//! Checks `fold(layers, x)`, which applies the layers of a list one after the other.
+
+use super::body::{Checker, LayerRange, Made};
+use super::call::{Lifts, Signature};
+use super::fit::ParamSlot;
+use super::solve::{Solver, all_equal};
+use crate::diagnostics::folds as report;
+use crate::dims::{Atom, DimExpr};
+use crate::show;
+use crate::tree::{LayerId, LocalId, TypedExpr};
+use crate::types::Ty;
+use bnnc_base::source::Span;
+
+/// A list of layers, or a layer of such a list.
+struct Element {
+    /// The variable of the outermost list.
+    root: LocalId,
+    /// The position in the outermost list, the position in the list at this position, and so on.
+    path: Vec<i64>,
+    /// How the list or the layer was constructed.
+    made: Made,
+}
+
+impl Element {
+    fn at(&self, position: i64, made: Made) -> Element {
+        Element {
+            root: self.root,
+            path: [self.path.as_slice(), &[position]].concat(),
+            made,
+        }
+    }
+}
+
+impl Checker<'_> {
+    /// Returns the type of `fold(layers, x)`. If the length of the list is known, the layers are checked one by one. If it is
+    /// not known, each layer must change every dim by the same amount.
+    pub fn fold(&mut self, layers: &TypedExpr, x: &TypedExpr, span: Span) -> Option<Ty> {
+        let (Ty::List(_, length), Some((root, path, made))) = (&layers.ty, self.made(layers)) else {
+            return self.wrong(layers, "a list of layers");
+        };
+        if length.as_number() == Some(0) {
+            self.report(report::empty(layers.span, &show::name(root, &self.locals)));
+            return None;
+        }
+        let Ty::Tensor(_, dims) = &x.ty else {
+            return self.wrong(x, "an array");
+        };
+        let dims = vec![dims.clone()];
+        self.first_call((root, path.clone()), dims, span)?;
+        self.applied(&Element { root, path, made }, x, span)
+    }
+
+    /// Returns the type of the result of an element of a list: a layer or a list of layers.
+    fn applied(&mut self, element: &Element, x: &TypedExpr, span: Span) -> Option<Ty> {
+        match &element.made {
+            Made::One(id, solver) => self.apply_layer(element, (*id, solver), x, span),
+            Made::Shaped => Some(Ty::reals(x.ty.dims().to_vec())),
+            Made::List(elements) => {
+                let mut x = x.clone();
+                for (at, made) in elements.iter().enumerate() {
+                    let inner = element.at(at as i64, made.clone());
+                    x.ty = self.applied(&inner, &x, span)?;
+                }
+                Some(x.ty)
+            }
+            Made::Each(each) => match each.length.as_number() {
+                Some(count) => {
+                    let mut x = x.clone();
+                    for at in 0..count {
+                        x.ty = self.applied(&element.at(at, each.at(&DimExpr::number(at))), &x, span)?;
+                    }
+                    Some(x.ty)
+                }
+                None => self.by_induction(element, each, x, span),
+            },
+        }
+    }
+
+    /// Checks a list whose length is not a number. The first layer shows by how much a layer changes each dim. The layer at
+    /// any position must then turn the dims that this change implies for its position into those for the next position.
+    fn by_induction(
+        &mut self,
+        element: &Element,
+        each: &LayerRange,
+        x: &TypedExpr,
+        span: Span,
+    ) -> Option<Ty> {
+        let start = x.ty.dims().to_vec();
+        let second = self.applied(&element.at(0, each.at(&DimExpr::number(0))), x, span)?;
+        if second.dims().len() != start.len() {
+            return self.changes(element, (x, &second), span);
+        }
+        let pairs = second.dims().iter().zip(&start);
+        let changes: Vec<DimExpr> = pairs.map(|(second, first)| second.plus(first, -1)).collect();
+        let after = |steps: &DimExpr| -> Vec<DimExpr> {
+            let dims = start.iter().zip(&changes);
+            dims.map(|(first, change)| first.plus(&change.times(steps), 1))
+                .collect()
+        };
+        let steps = DimExpr::atom(Atom::Local(each.counter)).plus(&each.first, -1);
+        let mut any = x.clone();
+        any.ty = Ty::reals(after(&steps));
+        let found = self.applied(&element.at(-1, (*each.element).clone()), &any, span)?;
+        match all_equal(found.dims(), &after(&steps.plus(&DimExpr::number(1), 1))) {
+            true => Some(Ty::reals(after(&each.length))),
+            false => self.changes(element, (&any, &found), span),
+        }
+    }
+
+    fn changes(&mut self, element: &Element, (x, found): (&TypedExpr, &Ty), span: Span) -> Option<Ty> {
+        let name = show::name(element.root, &self.locals);
+        let [from, to] = [&x.ty, found].map(|ty| show::ty(ty, &self.locals));
+        self.report(report::irregular(span, &name, &from, &to));
+        None
+    }
+
+    /// Returns the type of the result of one layer of a list.
+    fn apply_layer(
+        &mut self,
+        element: &Element,
+        (id, solver): (LayerId, &Solver),
+        x: &TypedExpr,
+        span: Span,
+    ) -> Option<Ty> {
+        let item = &self.module.layers[id];
+        let name = self.name_of(element);
+        let [input] = item.inputs.as_slice() else {
+            self.report(report::inputs(span, &name, item.inputs.len()));
+            return None;
+        };
+        let mut solver = solver.clone();
+        let wanted = show::ty(&solver.ty(&input.param.ty), &self.locals);
+        let before = self.diagnostics.len();
+        let signature = Signature::new(&name, &item.inputs, &item.locals, Lifts::No);
+        let slot = ParamSlot {
+            name: &input.param.name,
+            signature,
+            lifted: &mut None,
+        };
+        if !self.fit(x, &input.param.ty, &mut solver, Some(slot)) {
+            self.diagnostics.truncate(before);
+            let found = show::ty(&x.ty, &self.locals);
+            self.report(report::does_not_fit(
+                span,
+                &name,
+                (&wanted, &found),
+                item.name.as_ref(),
+            ));
+            return None;
+        }
+        if !element.path.contains(&-1) {
+            let dims = vec![solver.ty(&input.param.ty).dims().to_vec()];
+            self.first_call((element.root, element.path.clone()), dims, span)?;
+        }
+        match self.result(&solver.ty(&item.result), signature, span) {
+            ty @ Ty::Tensor(..) => Some(ty),
+            _ => None,
+        }
+    }
+
+    fn name_of(&self, element: &Element) -> String {
+        let at = |at: &i64| match at {
+            -1 => "[_]".to_owned(),
+            at => format!("[{at}]"),
+        };
+        let path: String = element.path.iter().map(at).collect();
+        format!("{}{path}", show::name(element.root, &self.locals))
+    }
+}
