@@ -134,6 +134,59 @@ fn embeddings_run() {
     run("examples/eight-schools/test.bnn", text);
 }
 
+/// Each block keeps the four channels or projects to eight, and the dense blocks append channels.
+#[test]
+fn blocks_of_deep_networks_run() {
+    for block in [
+        "ConvBlock(4, norm = Identity())",
+        "LinearConv(4, 1, 1)",
+        "BasicBlock()",
+        "BasicProjection(8)",
+        "Bottleneck()",
+        "BottleneckProjection(2)",
+        "PreBlock()",
+        "PreProjection(8)",
+        "PreBottleneck()",
+        "PreBottleneckProjection(2)",
+        "DenseBlock(3)",
+        "DenseTransition(2)",
+    ] {
+        let network = format!(
+            "i = Conv(4, 1, 1)\n a = {block}\n k = Linear(1)\n output = k(flatten(a(i(repeat(x, 2, 2)))))[0]"
+        );
+        fit(
+            &network,
+            "i.*, a.*, k.* ~ Normal(scale = 0.1)",
+            "optimiser = Adam(1e-3)",
+        );
+    }
+}
+
+#[test]
+fn deep_networks_run() {
+    for (network, side) in [
+        ("VGG(1, 1, 1, 1, 1, 1, width = 2, hidden = 3)", 32),
+        ("ResNet(1, 1, 1, 1, 1, width = 2, norm = GroupNorm(2))", 4),
+        ("BottleneckResNet(1, 1, 1, 1, 1, width = 2)", 4),
+        ("PreResNet(1, blocks = 2, width = 2)", 4),
+        ("WideResNet(1, blocks = 1, widen = 1)", 4),
+        ("DenseNet(1, blocks = 2, growth = 2)", 4),
+    ] {
+        let text = format!("a = {network}\n output = a(repeat(x, {side}, {side}))[0]");
+        fit(&text, "a.* ~ Normal(scale = 0.1)", "optimiser = Adam(1e-3)");
+    }
+}
+
+#[test]
+fn stages_of_vgg_run() {
+    let network = "a = VGGStage(2, 2)\n k = Linear(1)\n output = k(flatten(a(repeat(x, 2, 2))))[0]";
+    fit(
+        network,
+        "a.*, k.* ~ Normal(scale = 0.1)",
+        "optimiser = Adam(1e-3)",
+    );
+}
+
 /// Every layer and every optimiser of the library is named in a test of this file.
 #[test]
 fn every_layer_and_optimiser_is_run() {

@@ -1,0 +1,196 @@
+//! Tests deep networks: lists of layers that `fold` applies, layers as arguments, and the numbers of parameters of the networks in the library.
+
+mod support;
+
+use serde_json::Value;
+use std::path::PathBuf;
+use support::Output;
+
+/// Runs a command on a program over images with `pixels` inputs. The program has a network as its only layer.
+fn run(name: &str, command: &str, pixels: usize, program: &str) -> Output {
+    run_with(name, command, &[], pixels, program)
+}
+
+fn run_with(name: &str, command: &str, options: &[&str], pixels: usize, program: &str) -> Output {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"))
+        .join("networks")
+        .join(name);
+    std::fs::create_dir_all(&folder).expect("a folder for the test");
+    let mut table: String = (0..pixels).map(|at| format!("a{at},")).collect();
+    table.push_str("y\n");
+    for row in 0..12 {
+        let input = |at: usize| format!("{},", ((row * 7 + at * 5 + row * at) % 13) as f64 / 6.0 - 1.0);
+        table.push_str(&(0..pixels).map(input).collect::<String>());
+        table.push_str(&format!("{}\n", row % 3));
+    }
+    std::fs::write(folder.join("d.csv"), table).expect("a file of the test");
+    let file = folder.join("m.bnn");
+    std::fs::write(
+        &file,
+        format!("data d = csv(\"d.csv\") {{ target = y }}\n{program}\n"),
+    )
+    .expect("a file of the test");
+    let options = options.iter().map(PathBuf::from);
+    support::run([PathBuf::from(command), file].into_iter().chain(options))
+}
+
+/// Returns a program with a network of this number of classes over images with three channels.
+fn network(net: &str, classes: usize, width: usize) -> String {
+    format!(
+        "model M(x: real[{}]) -> y: index({classes}) {{\n  net = {net}\n  y ~ Categorical(logits = net(reshape(x, 3, {width}, {width})))\n}}\n\
+         infer fit = map(M, d) {{ steps = 1 }}",
+        3 * width * width
+    )
+}
+
+#[track_caller]
+fn has_parameters(name: &str, net: &str, expected: usize) {
+    let output = run(name, "check", 3 * 32 * 32, &network(net, 10, 32));
+    assert_eq!(output.status, 0, "{}", output.stderr);
+    let line = output
+        .stdout
+        .lines()
+        .find_map(|line| line.trim().strip_prefix("parameters "));
+    assert_eq!(
+        line.map(str::trim),
+        Some(expected.to_string().as_str()),
+        "{}",
+        output.stdout
+    );
+}
+
+/// The number of weights of a convolution by square kernels.
+fn conv(from: usize, to: usize, size: usize) -> usize {
+    from * to * size * size
+}
+
+// The expected numbers follow from the tables of layers in the papers. A normalisation of `c` channels has `2 * c` parameters.
+
+#[test]
+fn vgg_has_the_parameters_of_its_table() {
+    let channels = [3, 64, 64, 128, 128, 256, 256, 256, 512, 512, 512, 512, 512, 512];
+    let filters: usize = channels
+        .windows(2)
+        .map(|pair| conv(pair[0], pair[1], 3) + pair[1])
+        .sum();
+    has_parameters("vgg", "VGG(10)", filters + 2 * (512 * 512 + 512) + 5130);
+}
+
+#[test]
+fn residual_networks_have_the_parameters_of_their_tables() {
+    let basic = |from: usize, to: usize| conv(from, to, 3) + conv(to, to, 3) + 4 * to;
+    let stage = |from: usize, to: usize| basic(from, to) + conv(from, to, 1) + 2 * to + basic(to, to);
+    let first = conv(3, 64, 3) + 128 + 2 * basic(64, 64);
+    let stages = stage(64, 128) + stage(128, 256) + stage(256, 512);
+    assert_eq!(first + stages + 5130, 11_173_962);
+    has_parameters("resnet18", "ResNet(10)", first + stages + 5130);
+    has_parameters(
+        "grouped",
+        "ResNet(10, norm = GroupNorm(8))",
+        first + stages + 5130,
+    );
+    // Without normalisation, two parameters for each of the channels of 20 convolutions are missing.
+    let channels = 64 + 4 * 64 + 5 * (128 + 256 + 512);
+    let bare = first + stages + 5130 - 2 * channels;
+    has_parameters("bare", "ResNet(10, norm = Identity())", bare);
+}
+
+#[test]
+fn bottleneck_networks_have_the_parameters_of_their_tables() {
+    let block = |from: usize, w: usize| conv(from, w, 1) + conv(w, w, 3) + conv(w, 4 * w, 1) + 12 * w;
+    let stage = |from: usize, w: usize, blocks: usize| {
+        block(from, w) + conv(from, 4 * w, 1) + 8 * w + (blocks - 1) * block(4 * w, w)
+    };
+    let stages = stage(64, 64, 3) + stage(256, 128, 4) + stage(512, 256, 6) + stage(1024, 512, 3);
+    has_parameters(
+        "resnet50",
+        "BottleneckResNet(10)",
+        conv(3, 64, 3) + 128 + stages + 20_490,
+    );
+    let block =
+        |from: usize, w: usize| 2 * from + conv(from, w, 1) + conv(w, w, 3) + conv(w, 4 * w, 1) + 4 * w;
+    let stage = |from: usize, w: usize| block(from, w) + conv(from, 4 * w, 1) + 2 * block(4 * w, w);
+    let stages = stage(16, 16) + stage(64, 32) + stage(128, 64);
+    // Three blocks in each stage instead of eighteen: the network has 29 layers.
+    let expected = conv(3, 16, 3) + stages + 512 + 2570;
+    has_parameters("preresnet29", "PreResNet(10, blocks = 3)", expected);
+}
+
+#[test]
+fn wide_and_dense_networks_have_the_published_parameters() {
+    has_parameters("wide", "WideResNet(10)", 36_479_194);
+    let growth = |from: usize| (0..12).map(move |at| 2 * (from + 12 * at) + conv(from + 12 * at, 12, 3));
+    let transition = |channels: usize| 2 * channels + channels * channels;
+    let stages: usize = [16, 160, 304].into_iter().flat_map(growth).sum();
+    let expected = conv(3, 16, 3) + stages + transition(160) + transition(304) + 896 + 4490;
+    assert_eq!(expected, 1_019_722);
+    has_parameters("dense", "DenseNet(10)", expected);
+}
+
+#[test]
+fn a_fold_equals_calls_one_after_the_other() {
+    let program = |value: &str| {
+        format!(
+            "layer Block(out: int)(x: real[n]) -> real[out] {{\n  inner = Dense(out)\n  return tanh(inner(x))\n}}\n\
+             model M(x: real[12]) -> y: index(3) {{\n  blocks = [[Block(4 + 2 * i + j) for j in 0..2] for i in 0..2]\n  out = Dense(3)\n\
+               y ~ Categorical(logits = out({value}))\n}}\ninfer fit = map(M, d) {{ steps = 20 }}"
+        )
+    };
+    let without_times = |output: &Output| -> Vec<String> {
+        let lines = output.stdout.lines().filter(|line| !line.contains(" ms"));
+        lines.map(str::to_owned).collect()
+    };
+    let folded = run("folded", "run", 12, &program("fold(blocks, x)"));
+    let called = "blocks[1][1](blocks[1][0](blocks[0][1](blocks[0][0](x))))";
+    let called = run("called", "run", 12, &program(called));
+    assert_eq!(folded.status, 0, "{}", folded.stderr);
+    assert!(!without_times(&folded).is_empty(), "{}", folded.stdout);
+    assert_eq!(without_times(&folded), without_times(&called));
+    assert_eq!(folded.stderr, called.stderr);
+}
+
+#[test]
+fn training_of_small_networks_agrees_with_the_reference_interpreter() {
+    let norm = "norm = GroupNorm(2), prior = Normal(0, 0.3)";
+    for (name, net) in [
+        ("residual", format!("ResNet(3, 2, 2, 1, 1, width = 2, {norm})")),
+        (
+            "dense",
+            format!("DenseNet(3, blocks = 2, growth = 2, {norm}, activation = tanh)"),
+        ),
+    ] {
+        // The weights after four steps depend on the gradients at four points.
+        let program = network(&net, 3, 8).replace("steps = 1", "steps = 4, optimiser = SGD(1e-3)");
+        let [compiled, reference] = ["cranelift", "reference"].map(|backend| {
+            let options = ["--json", "--precision", "f64", "--backend", backend];
+            let output = run_with(&format!("training-{name}"), "run", &options, 3 * 64, &program);
+            assert_eq!(output.status, 0, "{}", output.stderr);
+            let result: Value = serde_json::from_str(&output.stdout).expect("a JSON object");
+            let fit = &result["infer"]["fit"];
+            let bias = &fit["parameters"]["net.out.b"]["mean"];
+            let mut numbers: Vec<f64> = (0..3).filter_map(|at| bias[at].as_f64()).collect();
+            numbers.extend(fit["metrics"]["nll"].as_f64());
+            numbers
+        });
+        assert_eq!(compiled.len(), 4);
+        for (a, b) in compiled.iter().zip(&reference) {
+            assert!((a - b).abs() < 1e-12, "{name}: {compiled:?} and {reference:?}");
+        }
+    }
+}
+
+#[test]
+fn arguments_that_do_not_keep_the_dims_are_rejected() {
+    for (argument, fragment) in [
+        (
+            "Conv(8, 1, 1)",
+            "a new layer whose output has the dims of its input",
+        ),
+        ("3", "a new layer whose output has the dims of its input"),
+    ] {
+        let net = format!("BasicBlock(norm = {argument})");
+        let output = run("rejected", "check", 12, &network(&net, 3, 2));
+        assert_eq!(output.status, 1, "{}", output.stdout);
+        assert!(output.stderr.contains(fragment), "{}", output.stderr);
+    }
+}
