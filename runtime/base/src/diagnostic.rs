@@ -2,7 +2,7 @@
 //! renders it.
 
 use crate::source::Span;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// A kind of problem, with a stable identifier and a long explanation, which `bnnc explain E0201`
 /// prints.
@@ -87,6 +87,17 @@ pub enum Place {
     Nowhere,
 }
 
+impl From<&Path> for Place {
+    /// Returns the place of a whole file.
+    fn from(path: &Path) -> Place {
+        Place::File {
+            path: path.to_owned(),
+            row: 0,
+            column: 0,
+        }
+    }
+}
+
 /// A second place, which helps to explain the main place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Label {
@@ -125,32 +136,20 @@ impl Diagnostic {
     pub fn error(code: &'static Code, span: Span, message: impl Into<String>) -> Diagnostic {
         Diagnostic {
             at: Place::Span(span),
-            ..Diagnostic::of_limit(code, message)
+            ..Diagnostic::of_program(code, message)
         }
     }
 
     /// Builds a warning that refers to the program at `span`.
     pub fn warning(code: &'static Code, span: Span, message: impl Into<String>) -> Diagnostic {
-        Diagnostic {
-            severity: Severity::Warning,
-            ..Diagnostic::error(code, span, message)
-        }
+        Diagnostic::error(code, span, message).as_warning()
     }
 
-    /// Builds the error that reports a problem in a data file. `row` and `column` are counted as in
-    /// [`Place::File`].
-    pub fn data(
-        code: &'static Code,
-        path: impl Into<PathBuf>,
-        row: usize,
-        column: usize,
-        message: impl Into<String>,
-    ) -> Diagnostic {
-        let path = path.into();
+    /// Builds the error that reports a problem at a place in a data file.
+    pub fn data(code: &'static Code, at: impl Into<Place>, message: impl Into<String>) -> Diagnostic {
         Diagnostic {
-            fault: FaultyInput::Data,
-            at: Place::File { path, row, column },
-            ..Diagnostic::usage(code, message)
+            at: at.into(),
+            ..Diagnostic::of_data(code, message)
         }
     }
 
@@ -169,12 +168,28 @@ impl Diagnostic {
         }
     }
 
-    /// Builds the error that reports that a valid program exceeds a limit. The error does not refer to a
-    /// place.
-    pub fn of_limit(code: &'static Code, message: impl Into<String>) -> Diagnostic {
+    /// Builds an error about the program as a whole, or about the limit that a valid program exceeds. The
+    /// error does not refer to a place.
+    pub fn of_program(code: &'static Code, message: impl Into<String>) -> Diagnostic {
         Diagnostic {
             fault: FaultyInput::Program,
             ..Diagnostic::usage(code, message)
+        }
+    }
+
+    /// Builds an error about the data or the files of a run. The error does not refer to a place.
+    pub fn of_data(code: &'static Code, message: impl Into<String>) -> Diagnostic {
+        Diagnostic {
+            fault: FaultyInput::Data,
+            ..Diagnostic::usage(code, message)
+        }
+    }
+
+    /// Turns the error into a warning, so that the run continues.
+    pub fn as_warning(self) -> Diagnostic {
+        Diagnostic {
+            severity: Severity::Warning,
+            ..self
         }
     }
 
@@ -273,8 +288,9 @@ impl Diagnostic {
 }
 
 /// Declares public functions that build diagnostics. A declaration has the form
-/// `fn name(parameters) = kind(CODE, span, text).part(..).part(..);`. The kind is a constructor of
-/// [`Diagnostic`], such as `error`; `usage` has no span. The parts are methods of [`Diagnostic`].
+/// `fn name(parameters) = kind(CODE, place, text).part(..).part(..);`. The kind is a constructor of
+/// [`Diagnostic`], such as `error`. Constructors such as `usage` and `of_program` have no place. The parts
+/// are methods of [`Diagnostic`].
 /// All texts are format strings, which may name the parameters.
 #[macro_export]
 macro_rules! reports {
@@ -287,11 +303,11 @@ macro_rules! reports {
     (@ $part:ident in $found:ident, $($arg:expr),*) => {
         $found.$part($($arg),*)
     };
-    (@ usage $code:path, $text:literal $(, $arg:expr)*) => {
-        $crate::diagnostic::Diagnostic::usage(&$code, format!($text $(, $arg)*))
+    (@ $kind:ident $code:path, $text:literal $(, $arg:expr)*) => {
+        $crate::diagnostic::Diagnostic::$kind(&$code, format!($text $(, $arg)*))
     };
-    (@ $kind:ident $code:path, $span:expr, $text:literal $(, $arg:expr)*) => {
-        $crate::diagnostic::Diagnostic::$kind(&$code, $span, format!($text $(, $arg)*))
+    (@ $kind:ident $code:path, $at:expr, $text:literal $(, $arg:expr)*) => {
+        $crate::diagnostic::Diagnostic::$kind(&$code, $at, format!($text $(, $arg)*))
     };
     ($(
         $(#[$doc:meta])*

@@ -47,7 +47,7 @@ impl Fault {
     pub fn diagnostic(&self) -> Option<Diagnostic> {
         match self {
             Fault::Bug(_) => None,
-            Fault::Limit(limit) => Some(Diagnostic::of_limit(limit.code, &limit.text)),
+            Fault::Limit(limit) => Some(Diagnostic::of_program(limit.code, &limit.text)),
             Fault::Told(diagnostic) => Some((**diagnostic).clone()),
         }
     }

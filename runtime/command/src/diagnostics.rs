@@ -3,8 +3,8 @@
 use bnnc_abi::artefact::BundleError;
 use bnnc_abi::diagnostics::BAD_SETTING;
 use bnnc_abi::method::MethodDef;
-use bnnc_base::codes;
-use bnnc_base::diagnostic::{Diagnostic, FaultyInput, Place};
+use bnnc_base::diagnostic::Diagnostic;
+use bnnc_base::{codes, reports};
 use std::path::Path;
 
 codes! {
@@ -58,36 +58,26 @@ pub fn no_program(executable: &Path, problem: &BundleError) -> Diagnostic {
     }
 }
 
-/// An error: an executable cannot be read.
-pub fn unreadable(executable: &Path, error: &std::io::Error) -> Diagnostic {
-    let text = format!("cannot read `{}`: {error}", executable.display());
-    data(Diagnostic::usage(&NO_PROGRAM, text))
-}
+reports! {
+    /// An error: an executable cannot be read.
+    fn unreadable(executable: &Path, error: &std::io::Error)
+        = of_data(NO_PROGRAM, "cannot read `{}`: {error}", executable.display());
 
-/// An error: a data item differs from the data that the program was compiled for.
-pub fn other_data(name: &str, file: &Path, what: &str) -> Diagnostic {
-    let mut diagnostic = Diagnostic::data(&OTHER_DATA, file, 0, 0, what);
-    diagnostic.notes.push(format!("in the data `{name}`"));
-    diagnostic.help("build the executable again for these data: `bnnc build FILE --data NAME=PATH -o EXE`")
-}
+    /// An error: a data item differs from the data that the program was compiled for.
+    fn other_data(name: &str, file: &Path, what: &str)
+        = data(OTHER_DATA, file, "{what}")
+        .note("in the data `{name}`")
+        .help("build the executable again for these data: `bnnc build FILE --data NAME=PATH -o EXE`");
 
-/// An error: this processor does not have the instruction set extensions that the code uses.
-pub fn other_processor(missing: &[String]) -> Diagnostic {
-    let text = format!(
-        "this executable needs a processor with {}, which this one lacks",
-        missing.join(", ")
-    );
-    let mut diagnostic = Diagnostic::usage(&OTHER_PROCESSOR, text);
-    diagnostic.fault = FaultyInput::Program;
-    diagnostic.help("build it again on this machine")
-}
+    /// An error: this processor does not have the instruction set extensions that the code uses.
+    fn other_processor(missing: &[String])
+        = of_program(OTHER_PROCESSOR, "this executable needs a processor with {}, which this one lacks", missing.join(", "))
+        .help("build it again on this machine");
 
-/// An error: an option has no effect in a built executable.
-pub fn decided(option: &str) -> Diagnostic {
-    let text = format!("`{option}` was fixed when this executable was built");
-    Diagnostic::usage(&DECIDED, text).help(format!(
-        "pass it to `bnnc build`: `bnnc build FILE {option} .. -o EXE`"
-    ))
+    /// An error: an option has no effect in a built executable.
+    fn decided(option: &str)
+        = usage(DECIDED, "`{option}` was fixed when this executable was built")
+        .help("pass it to `bnnc build`: `bnnc build FILE {option} .. -o EXE`");
 }
 
 /// The reason why an option cannot be changed after the build.
@@ -136,27 +126,19 @@ pub fn bad_number((item, key): (&str, &str), expected: &str, found: Option<f64>)
     Diagnostic::usage(&BAD_SETTING, text).note(format!("in `--set {item}.{key}`"))
 }
 
-/// An error: the options of an inference block cannot be combined.
-pub fn options_apart(infer: &str, message: &str, help: &str) -> Diagnostic {
-    Diagnostic::usage(&BAD_SETTING, message)
-        .note(format!("in the inference `{infer}`"))
-        .help(help)
-}
+reports! {
+    /// An error: the options of an inference block cannot be combined.
+    fn options_apart(infer: &str, message: &str, help: &str)
+        = usage(BAD_SETTING, "{message}")
+        .note("in the inference `{infer}`")
+        .help(help);
 
-/// An error: `--data` names an item that the program does not have.
-pub fn no_item(item: &str, names: &[&str]) -> Diagnostic {
-    let text = format!("`{item}` in `--data {item}=..` is not a data item of this program");
-    Diagnostic::usage(&BAD_SETTING, text).suggest(item, names.iter().copied())
-}
+    /// An error: `--data` names an item that the program does not have.
+    fn no_item(item: &str, names: &[&str])
+        = usage(BAD_SETTING, "`{item}` in `--data {item}=..` is not a data item of this program")
+        .suggest(item, names.iter().copied());
 
-/// An error: several files are given where one file is expected.
-pub fn one_file(item: &str, count: usize) -> Diagnostic {
-    let text = format!("`--data {item}.outliers=..` needs one file of inputs, found {count}");
-    Diagnostic::usage(&BAD_SETTING, text)
-}
-
-fn data(mut diagnostic: Diagnostic) -> Diagnostic {
-    diagnostic.fault = FaultyInput::Data;
-    diagnostic.at = Place::Nowhere;
-    diagnostic
+    /// An error: several files are given where one file is expected.
+    fn one_file(item: &str, count: usize)
+        = usage(BAD_SETTING, "`--data {item}.outliers=..` needs one file of inputs, found {count}");
 }

@@ -9,8 +9,9 @@ mod posterior;
 mod size;
 
 use bnnc_abi::sampling::ChainOptions;
-use bnnc_base::diagnostic::{Code, Diagnostic, FaultyInput, Severity};
+use bnnc_base::diagnostic::{Code, Diagnostic};
 use bnnc_base::number::rounded;
+use bnnc_base::reports;
 pub use codes::TOO_LITTLE_MEMORY;
 use codes::{
     ANOTHER_RUN, CANNOT_WRITE, CHECKPOINT_DAMAGED, FOLDER_IN_USE, NO_ROWS, NO_START, NO_START_FILE,
@@ -36,13 +37,12 @@ pub static CODES: &[&[&Code]] = &[
     posterior::CODES,
 ];
 
-/// Predictions for new rows cannot be made, because the inputs of the model are whole arrays and
-/// not rows.
-pub fn whole_arrays(infer: &str, array: &str) -> Diagnostic {
-    let text = format!(
-        "`{infer}` cannot predict new rows: it needs `{array}`, an array that all examples share and that new rows do not contain"
-    );
-    error(&WHOLE_ARRAYS, FaultyInput::Program, text).help("run again with the new arrays")
+reports! {
+    /// Predictions for new rows cannot be made, because the inputs of the model are whole arrays and
+    /// not rows.
+    fn whole_arrays(infer: &str, array: &str)
+        = of_program(WHOLE_ARRAYS, "`{infer}` cannot predict new rows: it needs `{array}`, an array that all examples share and that new rows do not contain")
+        .help("run again with the new arrays");
 }
 
 /// Returns whether a diagnostic is about the convergence of chains. With `--strict`, such warnings
@@ -56,56 +56,37 @@ pub fn of_sampling() -> &'static [&'static Code] {
     bnnc_mcmc::diagnostics::CODES
 }
 
-/// Returns an error about a run. The error does not refer to a place in a file.
-pub fn error(code: &'static Code, fault: FaultyInput, message: String) -> Diagnostic {
-    Diagnostic {
-        fault,
-        ..Diagnostic::usage(code, message)
-    }
-}
-
 /// Returns a warning about a run. The warning does not refer to a place in a file.
 pub fn warning(code: &'static Code, message: String) -> Diagnostic {
-    Diagnostic {
-        severity: Severity::Warning,
-        ..error(code, FaultyInput::Program, message)
-    }
+    Diagnostic::of_program(code, message).as_warning()
 }
 
 /// Returns a warning about the data or the results of a run. The warning does not refer to a place
 /// in a file.
 pub fn data_warning(code: &'static Code, message: String) -> Diagnostic {
-    Diagnostic {
-        severity: Severity::Warning,
-        ..error(code, FaultyInput::Data, message)
-    }
+    Diagnostic::of_data(code, message).as_warning()
 }
 
-/// A training stopped because its loss is not finite.
-pub fn training_diverged(infer: &str, epoch: usize, loss: f64) -> Diagnostic {
-    let text = format!("the loss of `{infer}` became {loss} in epoch {}", epoch + 1);
-    error(&TRAINING_DIVERGED, FaultyInput::Program, text)
-    .help("lower the learning rate, or standardise the inputs and the target")
-    .help("check that scales stay positive (`softplus(s) + 1e-3`) and that the data lie in the support of the likelihood")
-}
+reports! {
+    /// A training stopped because its loss is not finite.
+    fn training_diverged(infer: &str, epoch: usize, loss: f64)
+        = of_program(TRAINING_DIVERGED, "the loss of `{infer}` became {loss} in epoch {}", epoch + 1)
+        .help("lower the learning rate, or standardise the inputs and the target")
+        .help("check that scales stay positive (`softplus(s) + 1e-3`) and that the data lie in the support of the likelihood");
 
-/// An error: a result file cannot be written.
-pub fn cannot_write(path: &Path, why: &str) -> Diagnostic {
-    let text = format!("cannot write `{}`: {why}", path.display());
-    error(&CANNOT_WRITE, FaultyInput::Data, text)
-        .help("check that the folder exists, that you may write there, and that the disk is not full")
-}
+    /// An error: a result file cannot be written.
+    fn cannot_write(path: &Path, why: &str)
+        = of_data(CANNOT_WRITE, "cannot write `{}`: {why}", path.display())
+        .help("check that the folder exists, that you may write there, and that the disk is not full");
 
-/// An error: a folder does not contain a run.
-pub fn not_a_run(path: &Path, why: &str) -> Diagnostic {
-    let text = format!("`{}` is not the folder of a run: {why}", path.display());
-    error(&NOT_A_RUN, FaultyInput::Data, text).help("name a folder that `bnnc run --out` wrote")
-}
+    /// An error: a folder does not contain a run.
+    fn not_a_run(path: &Path, why: &str)
+        = of_data(NOT_A_RUN, "`{}` is not the folder of a run: {why}", path.display())
+        .help("name a folder that `bnnc run --out` wrote");
 
-/// The training set does not contain any rows.
-pub fn no_rows(data: &str) -> Diagnostic {
-    let text = format!("`{data}` has no rows left to train on");
-    error(&NO_ROWS, FaultyInput::Data, text)
+    /// The training set does not contain any rows.
+    fn no_rows(data: &str)
+        = of_data(NO_ROWS, "`{data}` has no rows left to train on");
 }
 
 /// A chain cannot start, because the density at its starting points is not finite.
@@ -121,7 +102,7 @@ pub fn no_start(infer: &str, chain: usize, attempts: u64, options: &ChainOptions
             chain + 1
         ),
     };
-    let diagnostic = error(&NO_START, FaultyInput::Program, text);
+    let diagnostic = Diagnostic::of_program(&NO_START, text);
     match options.start {
         None => diagnostic.help(
             "start from a point estimate: add `infer mode = map(..)` to the program, and `start = mode` here",
@@ -145,70 +126,49 @@ pub fn with_impossible_rows(found: Vec<Diagnostic>, note: Option<String>) -> Vec
     found.into_iter().map(add).collect()
 }
 
-/// An inference block cannot start from a file. Each of `faults` is one line of the explanation.
-pub fn no_start_file(infer: &str, path: &Path, faults: &[String]) -> Diagnostic {
-    let text = format!("`{infer}` cannot start from `{}`", path.display());
-    error(&NO_START_FILE, FaultyInput::Data, text).notes(faults).help(
-        "the file must hold one tensor for each parameter of the model, with the parameter's name and shape",
-    )
-}
+reports! {
+    /// An inference block cannot start from a file. Each of `faults` is one line of the explanation.
+    fn no_start_file(infer: &str, path: &Path, faults: &[String])
+        = of_data(NO_START_FILE, "`{infer}` cannot start from `{}`", path.display())
+        .notes(faults)
+        .help("the file must hold one tensor for each parameter of the model, with the parameter's name and shape");
 
-/// A batch has fewer rows than there are files, so it cannot contain a row of every file.
-pub fn too_many_files(infer: &str, why: &str, help: &str) -> Diagnostic {
-    error(&TOO_MANY_FILES, FaultyInput::Program, format!("`{infer}`: {why}")).help(help)
-}
+    /// A batch has fewer rows than there are files, so it cannot contain a row of every file.
+    fn too_many_files(infer: &str, why: &str, help: &str)
+        = of_program(TOO_MANY_FILES, "`{infer}`: {why}")
+        .help(help);
 
-/// An inference block starts from an earlier block that does not have a result on this split.
-/// Splits are counted from 0.
-pub fn nothing_found(infer: &str, from: &str, split: usize) -> Diagnostic {
-    let text = format!(
-        "`{infer}` starts from `{from}`, which has no result for split {}",
-        split + 1
-    );
-    error(&NOTHING_FOUND, FaultyInput::Program, text)
-        .help(format!("run `{from}` on data with the same splits"))
-}
+    /// An inference block starts from an earlier block that does not have a result on this split.
+    /// Splits are counted from 0.
+    fn nothing_found(infer: &str, from: &str, split: usize)
+        = of_program(NOTHING_FOUND, "`{infer}` starts from `{from}`, which has no result for split {}", split + 1)
+        .help("run `{from}` on data with the same splits");
 
-/// An error: predictions from a saved run need more memory than the limit allows.
-pub fn too_large_together(infer: &str, what: &str, need: u64, limit: u64) -> Diagnostic {
-    let text = format!(
-        "{what} under `{infer}` needs {} of memory, but the limit is {}",
-        size(need),
-        size(limit)
-    );
-    error(&TOO_LITTLE_MEMORY, FaultyInput::Usage, text)
-        .help("predict fewer rows at once, or approximate a subnetwork, whose Jacobians are smaller")
-}
+    /// An error: predictions from a saved run need more memory than the limit allows.
+    fn too_large_together(infer: &str, what: &str, need: u64, limit: u64)
+        = usage(TOO_LITTLE_MEMORY, "{what} under `{infer}` needs {} of memory, but the limit is {}",
+            size(need), size(limit))
+        .help("predict fewer rows at once, or approximate a subnetwork, whose Jacobians are smaller");
 
-/// An error: a file of the checkpoint has been modified or damaged.
-pub fn checkpoint_damaged(path: &Path, why: &str) -> Diagnostic {
-    let text = format!("`{}` is damaged: {why}", path.display());
-    error(&CHECKPOINT_DAMAGED, FaultyInput::Data, text).help("start again with `--out` instead of `--resume`")
-}
+    /// An error: a file of the checkpoint has been modified or damaged.
+    fn checkpoint_damaged(path: &Path, why: &str)
+        = of_data(CHECKPOINT_DAMAGED, "`{}` is damaged: {why}", path.display())
+        .help("start again with `--out` instead of `--resume`");
 
-/// The new run differs from the run in the folder that it should continue. Each of `differences` is one
-/// line of the explanation.
-pub fn another_run(folder: &Path, differences: &[String]) -> Diagnostic {
-    let text = format!("`{}` belongs to a different run", folder.display());
-    error(&ANOTHER_RUN, FaultyInput::Usage, text)
+    /// The new run differs from the run in the folder that it should continue. Each of `differences` is one
+    /// line of the explanation.
+    fn another_run(folder: &Path, differences: &[String])
+        = usage(ANOTHER_RUN, "`{}` belongs to a different run", folder.display())
         .notes(differences)
-        .help("start again with `--out DIR --overwrite` instead of `--resume`, or write into another folder")
-}
+        .help("start again with `--out DIR --overwrite` instead of `--resume`, or write into another folder");
 
-/// An error: another run is writing into the folder.
-pub fn folder_in_use(folder: &Path) -> Diagnostic {
-    let text = format!("another run is writing into `{}`", folder.display());
-    error(&FOLDER_IN_USE, FaultyInput::Data, text).help("wait until it ends, or write into another folder")
-}
+    /// An error: another run is writing into the folder.
+    fn folder_in_use(folder: &Path)
+        = of_data(FOLDER_IN_USE, "another run is writing into `{}`", folder.display())
+        .help("wait until it ends, or write into another folder");
 
-/// A warning: a run cannot resume from this folder, because the folder does not contain a checkpoint.
-pub fn nothing_to_resume(folder: &Path) -> Diagnostic {
-    let text = format!(
-        "`{}` holds no checkpoint: the run starts from the beginning",
-        folder.display()
-    );
-    Diagnostic {
-        severity: Severity::Warning,
-        ..Diagnostic::usage(&NOTHING_TO_RESUME, text)
-    }
+    /// A warning: a run cannot resume from this folder, because the folder does not contain a checkpoint.
+    fn nothing_to_resume(folder: &Path)
+        = usage(NOTHING_TO_RESUME, "`{}` holds no checkpoint: the run starts from the beginning", folder.display())
+        .as_warning();
 }

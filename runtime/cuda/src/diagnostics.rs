@@ -2,7 +2,7 @@
 //! because the device is too old for the code.
 
 use bnnc_base::codes;
-use bnnc_base::diagnostic::{Code, Diagnostic, FaultyInput};
+use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::fault::Fault;
 
 codes! {
@@ -48,13 +48,13 @@ pub(crate) fn device_limit(text: String) -> Fault {
 /// Returns the diagnostic for a system that cannot load any of the driver's libraries. `why` is the
 /// reason.
 pub(crate) fn no_driver(why: &str) -> Diagnostic {
-    lacks(&NO_DRIVER, format!("no CUDA driver: {why}"))
+    Diagnostic::of_program(&NO_DRIVER, format!("no CUDA driver: {why}"))
         .help("install NVIDIA's driver, or leave `--backend cuda` out")
 }
 
 /// Returns the diagnostic for a system without a device. `message` is the message of the driver.
 pub(crate) fn no_device(message: &str) -> Diagnostic {
-    lacks(&NO_DEVICE, "the CUDA driver shows no device".to_owned())
+    Diagnostic::of_program(&NO_DEVICE, "the CUDA driver shows no device")
         .note(message)
         .help("list the devices with `nvidia-smi -L`; `CUDA_VISIBLE_DEVICES` may hide them")
 }
@@ -63,12 +63,6 @@ pub(crate) fn no_device(message: &str) -> Diagnostic {
 /// and the compute capability of this system's device.
 pub(crate) fn older_device(made: &str, (name, capability): (&str, u32)) -> Diagnostic {
     let text = format!("the code is for {made}, but {name} is sm_{capability}");
-    lacks(&OLDER_DEVICE, text)
+    Diagnostic::of_program(&OLDER_DEVICE, text)
         .help("build again with `--gpu`, which names the oldest GPU on which the code must run")
-}
-
-fn lacks(code: &'static Code, text: String) -> Diagnostic {
-    let mut diagnostic = Diagnostic::usage(code, text);
-    diagnostic.fault = FaultyInput::Program;
-    diagnostic
 }

@@ -16,9 +16,10 @@ pub use item::{
 pub use values::{outside_type, standardised_outside_type, two_spellings};
 
 use crate::file::{is_pattern, matching};
-use bnnc_base::diagnostic::{Code, Diagnostic, Place};
+use bnnc_base::diagnostic::{Diagnostic, Place};
 use bnnc_base::nearest::nearest;
 use bnnc_base::number::exact;
+use bnnc_base::reports;
 use std::path::Path;
 
 /// A list of diagnostics. If it is the error of a `Result`, the list is not empty.
@@ -48,8 +49,11 @@ impl<'a> At<'a> {
     }
 }
 
-fn fault(code: &'static Code, at: At<'_>, message: impl Into<String>) -> Diagnostic {
-    Diagnostic::data(code, at.path, at.row, at.column, message)
+impl From<At<'_>> for Place {
+    fn from(At { path, row, column }: At<'_>) -> Place {
+        let path = path.to_owned();
+        Place::File { path, row, column }
+    }
 }
 
 /// Returns the file's name without its folder. Messages that name a second file use this name to
@@ -80,7 +84,7 @@ fn shown(text: &str) -> String {
 pub fn unreadable(path: &Path, error: &std::io::Error) -> Diagnostic {
     if error.kind() != std::io::ErrorKind::NotFound {
         let text = format!("cannot read the file: {error}");
-        return fault(&codes::UNREADABLE, At::file(path), text)
+        return Diagnostic::data(&codes::UNREADABLE, path, text)
             .help("check that it is a file and that you may read it");
     }
     if let Ok(target) = std::fs::read_link(path) {
@@ -88,13 +92,13 @@ pub fn unreadable(path: &Path, error: &std::io::Error) -> Diagnostic {
             "the file is a link to `{}`, which does not exist",
             target.display()
         );
-        return fault(&codes::MISSING_FILE, At::file(path), text)
+        return Diagnostic::data(&codes::MISSING_FILE, path, text)
             .help("restore that file, or name another one");
     }
     if is_pattern(path) {
         return unmatched(path);
     }
-    let found = fault(&codes::MISSING_FILE, At::file(path), "the file does not exist");
+    let found = Diagnostic::data(&codes::MISSING_FILE, path, "the file does not exist");
     let folder = folder_of(path);
     let names = names_in(folder);
     match nearest(&short(path), names.iter().map(String::as_str)) {
@@ -106,7 +110,7 @@ pub fn unreadable(path: &Path, error: &std::io::Error) -> Diagnostic {
 
 /// An error: a path is a pattern, and cannot be used. Either no file matches the pattern, or a single file is needed.
 fn unmatched(path: &Path) -> Diagnostic {
-    let error = |text: &str| fault(&codes::MISSING_FILE, At::file(path), text);
+    let error = |text: &str| Diagnostic::data(&codes::MISSING_FILE, path, text);
     if let [first, ..] = matching(path).as_slice()
         && first != path
     {
@@ -154,24 +158,21 @@ fn names_in(folder: &Path) -> Vec<String> {
         .collect()
 }
 
-/// An error: a gzip stream cannot be unpacked.
-pub fn bad_gzip(path: &Path, error: &std::io::Error) -> Diagnostic {
-    let text = format!("cannot unpack the gzip file: {error}");
-    fault(&codes::BAD_GZIP, At::file(path), text)
-        .help("the file is damaged or truncated: download or compress it again")
-}
+reports! {
+    /// An error: a gzip stream cannot be unpacked.
+    fn bad_gzip(path: &Path, error: &std::io::Error)
+        = data(codes::BAD_GZIP, path, "cannot unpack the gzip file: {error}")
+        .help("the file is damaged or truncated: download or compress it again");
 
-/// An error: a gzip stream unpacks to more than `limit` bytes.
-pub fn unpacks_too_large(path: &Path, limit: u64) -> Diagnostic {
-    let message = format!("unpacks to more than {limit} bytes");
-    fault(&codes::BAD_GZIP, At::file(path), message).help("unpack it by hand, or use parquet")
-}
+    /// An error: a gzip stream unpacks to more than `limit` bytes.
+    fn unpacks_too_large(path: &Path, limit: u64)
+        = data(codes::BAD_GZIP, path, "unpacks to more than {limit} bytes")
+        .help("unpack it by hand, or use parquet");
 
-/// An error: the contents of a file need more memory than is left.
-pub fn too_little_memory(path: &Path, limit: u64) -> Diagnostic {
-    let message = format!("the file needs more memory than the {limit} bytes that remain");
-    fault(&codes::TOO_LARGE, At::file(path), message)
-        .help("allow more with `--max-memory`, or read fewer rows or columns")
+    /// An error: the contents of a file need more memory than is left.
+    fn too_little_memory(path: &Path, limit: u64)
+        = data(codes::TOO_LARGE, path, "the file needs more memory than the {limit} bytes that remain")
+        .help("allow more with `--max-memory`, or read fewer rows or columns");
 }
 
 /// Returns whether an error reports that there is too little memory.
@@ -179,21 +180,21 @@ pub(crate) fn is_too_large(fault: &Diagnostic) -> bool {
     std::ptr::eq(fault.code, &codes::TOO_LARGE)
 }
 
-/// An error: a text is not UTF-8.
-pub fn not_utf8(at: At<'_>) -> Diagnostic {
-    fault(&codes::NOT_UTF8, at, "the text is not UTF-8").help("save the file with the encoding UTF-8")
-}
+reports! {
+    /// An error: a text is not UTF-8.
+    fn not_utf8(at: At<'_>)
+        = data(codes::NOT_UTF8, at, "the text is not UTF-8")
+        .help("save the file with the encoding UTF-8");
 
-/// An error: a file does not have rows, or does not have columns.
-pub fn no_rows(path: &Path, what: &str) -> Diagnostic {
-    fault(&codes::NO_ROWS, At::file(path), format!("the file has no {what}"))
-        .help("a table needs a header line, at least one column and at least one row")
-}
+    /// An error: a file does not have rows, or does not have columns.
+    fn no_rows(path: &Path, what: &str)
+        = data(codes::NO_ROWS, path, "the file has no {what}")
+        .help("a table needs a header line, at least one column and at least one row");
 
-/// An error: a file has no bytes.
-pub fn empty_file(path: &Path) -> Diagnostic {
-    fault(&codes::NO_ROWS, At::file(path), "the file is empty")
-        .help("write or download the file again, or name another file")
+    /// An error: a file has no bytes.
+    fn empty_file(path: &Path)
+        = data(codes::NO_ROWS, path, "the file is empty")
+        .help("write or download the file again, or name another file");
 }
 
 /// An error: an array has no rows. The first axis of an array runs over the rows.
@@ -202,7 +203,7 @@ pub fn no_rows_in_array(path: &Path, shape: &[usize]) -> Diagnostic {
         [] => "the array is a single number, without an axis of rows".to_owned(),
         _ => format!("the array has the shape {}, so it is empty", tuple(shape)),
     };
-    fault(&codes::NO_ROWS, At::file(path), text)
+    Diagnostic::data(&codes::NO_ROWS, path, text)
         .help("the length of the first axis of an array is the number of rows: write an array with at least one row")
 }
 
@@ -220,7 +221,7 @@ pub(crate) fn tuple(shape: &[usize]) -> String {
 /// An error: a row has a different number of cells than the header.
 pub fn ragged(at: At<'_>, expected: usize, actual: usize) -> Diagnostic {
     let message = format!("expected {expected} cells as in the header, found {actual}");
-    fault(&codes::RAGGED, at, message).help(match actual > expected {
+    Diagnostic::data(&codes::RAGGED, at, message).help(match actual > expected {
         true => "a cell that contains a comma needs double quotes around it",
         false => "put a comma between any two cells, even if a cell is empty",
     })
@@ -233,44 +234,36 @@ pub fn bad_name(at: At<'_>, name: &str) -> Diagnostic {
     } else {
         format!("two columns are named `{}`", shown(name))
     };
-    fault(&codes::DUPLICATE_NAME, at, message).help("give every column a name of its own")
+    Diagnostic::data(&codes::DUPLICATE_NAME, at, message).help("give every column a name of its own")
 }
 
-/// An error: the first column does not have a name. pandas writes such a column as an index.
-pub fn index_column(at: At<'_>) -> Diagnostic {
-    fault(&codes::DUPLICATE_NAME, at, "the first column has no name")
-        .help("if pandas wrote an index, leave it out: `to_csv(\"file.csv\", index=False)`")
-}
+reports! {
+    /// An error: the first column does not have a name. pandas writes such a column as an index.
+    fn index_column(at: At<'_>)
+        = data(codes::DUPLICATE_NAME, at, "the first column has no name")
+        .help("if pandas wrote an index, leave it out: `to_csv(\"file.csv\", index=False)`");
 
-/// An error: a comment stands above the header.
-pub fn comment_line(path: &Path) -> Diagnostic {
-    let text = "expected a header line with column names, found a comment";
-    fault(&codes::NO_HEADER, At::row(path, 1), text)
-        .help("delete the lines above the names of the columns, such as those that start with `#`")
-}
+    /// An error: a comment stands above the header.
+    fn comment_line(path: &Path)
+        = data(codes::NO_HEADER, At::row(path, 1), "expected a header line with column names, found a comment")
+        .help("delete the lines above the names of the columns, such as those that start with `#`");
 
-/// An error: the header line consists of numbers.
-pub fn no_header(path: &Path) -> Diagnostic {
-    let text = "expected a header line with column names, found numbers";
-    fault(&codes::NO_HEADER, At::row(path, 1), text).help("put the names of the columns into the first line")
-}
+    /// An error: the header line consists of numbers.
+    fn no_header(path: &Path)
+        = data(codes::NO_HEADER, At::row(path, 1), "expected a header line with column names, found numbers")
+        .help("put the names of the columns into the first line");
 
-/// An error: a cell is empty or null.
-pub fn missing_value(at: At<'_>, name: &str) -> Diagnostic {
-    fault(&codes::MISSING_VALUE, at, "expected a value, found none")
-        .label(format!("column `{name}`"))
-        .help("drop the row or fill in a value; missing data are not supported")
-}
+    /// An error: a cell is empty or null.
+    fn missing_value(at: At<'_>, name: &str)
+        = data(codes::MISSING_VALUE, at, "expected a value, found none")
+        .label("column `{name}`")
+        .help("drop the row or fill in a value; missing data are not supported");
 
-/// An error: a mark for a missing value, such as `NA`, is the first cell of a column.
-pub fn missing_mark(at: At<'_>, name: &str, text: &str) -> Diagnostic {
-    fault(
-        &codes::MISSING_VALUE,
-        at,
-        format!("expected a value, found `{text}`, which marks a missing value"),
-    )
-    .label(format!("column `{name}`"))
-    .help("drop the row or fill in a value; missing data are not supported")
+    /// An error: a mark for a missing value, such as `NA`, is the first cell of a column.
+    fn missing_mark(at: At<'_>, name: &str, text: &str)
+        = data(codes::MISSING_VALUE, at, "expected a value, found `{text}`, which marks a missing value")
+        .label("column `{name}`")
+        .help("drop the row or fill in a value; missing data are not supported");
 }
 
 /// Returns whether the error reports a missing value.
@@ -298,15 +291,12 @@ pub fn place_in_file(fault: &Diagnostic) -> (usize, usize) {
     }
 }
 
-/// An error: a cell is NaN or infinite.
-pub fn not_finite(at: At<'_>, name: &str, text: &str) -> Diagnostic {
-    fault(
-        &codes::NOT_FINITE,
-        at,
-        format!("expected a finite number, found `{}`", shown(text)),
-    )
-    .label(format!("column `{name}`"))
-    .help("drop the row or fill in a value; missing data are not supported")
+reports! {
+    /// An error: a cell is NaN or infinite.
+    fn not_finite(at: At<'_>, name: &str, text: &str)
+        = data(codes::NOT_FINITE, at, "expected a finite number, found `{}`", shown(text))
+        .label("column `{name}`")
+        .help("drop the row or fill in a value; missing data are not supported");
 }
 
 /// An error: an element of an array is NaN or infinite. `index` contains its indices, counted from 0. The first axis runs over the rows.
@@ -314,7 +304,7 @@ pub fn not_finite_at(path: &Path, index: &[usize], value: f64) -> Diagnostic {
     let row = index.first().map_or(0, |row| row + 1);
     let at = At::row(path, row);
     let message = format!("expected a finite number, found `{value}`");
-    fault(&codes::NOT_FINITE, at, message)
+    Diagnostic::data(&codes::NOT_FINITE, at, message)
         .label(format!("element {index:?} of the array, counted from 0"))
         .help("leave the row out or fill in a value; missing data are not supported")
 }
@@ -334,25 +324,22 @@ pub fn too_large(at: At<'_>, name: &str, value: f64, (precision, is_output): (&s
             )
         }
     };
-    fault(&codes::NOT_FINITE, at, text)
+    Diagnostic::data(&codes::NOT_FINITE, at, text)
         .label(format!("column `{name}`"))
         .help("drop the row or correct the value; standardise columns of large numbers, or divide them in the data item")
 }
 
-/// An error: a cell in a column of numbers has text.
-pub fn not_a_number(at: At<'_>, name: &str, text: &str) -> Diagnostic {
-    fault(
-        &codes::NOT_A_NUMBER,
-        at,
-        format!("expected a number, found `{}`", shown(text)),
-    )
-    .label(format!("column `{name}`"))
+reports! {
+    /// An error: a cell in a column of numbers has text.
+    fn not_a_number(at: At<'_>, name: &str, text: &str)
+        = data(codes::NOT_A_NUMBER, at, "expected a number, found `{}`", shown(text))
+        .label("column `{name}`");
 }
 
 /// An error: the bytes of a file do not have the form that the file format requires.
 pub fn malformed(at: At<'_>, format: &str, detail: &str) -> Diagnostic {
     let text = format!("not a valid {format} file: {}", shown_long(detail));
-    fault(&codes::MALFORMED, at, text)
+    Diagnostic::data(&codes::MALFORMED, at, text)
     .help(match detail.contains("between cells") {
         true => "write the table with commas and decimal points: in Python, `pandas.read_csv(file, sep=None, engine=\"python\").to_csv(new, index=False)`",
         false => "check that the file is whole and that the program names the right format",
@@ -366,41 +353,34 @@ fn shown_long(text: &str) -> String {
         .collect()
 }
 
-/// An error: the length of a file differs from the length that its header states.
-pub fn wrong_length(path: &Path, expected: &str, actual: usize) -> Diagnostic {
-    let text = format!("the header states {expected} bytes of data, found {actual}");
-    fault(&codes::WRONG_LENGTH, At::file(path), text)
-        .help("the file is damaged or truncated: download or write it again")
-}
+reports! {
+    /// An error: the length of a file differs from the length that its header states.
+    fn wrong_length(path: &Path, expected: &str, actual: usize)
+        = data(codes::WRONG_LENGTH, path, "the header states {expected} bytes of data, found {actual}")
+        .help("the file is damaged or truncated: download or write it again");
 
-/// An error: the element type of a file is not supported.
-pub fn unsupported(at: At<'_>, what: &str, supported: &str) -> Diagnostic {
-    fault(&codes::UNSUPPORTED, at, format!("{what} cannot be read")).help(format!("use {supported}"))
-}
+    /// An error: the element type of a file is not supported.
+    fn unsupported(at: At<'_>, what: &str, supported: &str)
+        = data(codes::UNSUPPORTED, at, "{what} cannot be read")
+        .help("use {supported}");
 
-/// An error: a Parquet file is compressed with an unsupported codec.
-pub fn unknown_codec(path: &Path, codec: &str) -> Diagnostic {
-    let text = format!("Parquet files that are compressed with {codec} cannot be read");
-    fault(&codes::UNSUPPORTED, At::file(path), text)
-        .help("write the file with Snappy, gzip, LZ4 or no compression: `write_parquet(.., compression=\"snappy\")` in Polars, `to_parquet(..)` in pandas")
-}
+    /// An error: a Parquet file is compressed with an unsupported codec.
+    fn unknown_codec(path: &Path, codec: &str)
+        = data(codes::UNSUPPORTED, path, "Parquet files that are compressed with {codec} cannot be read")
+        .help("write the file with Snappy, gzip, LZ4 or no compression: `write_parquet(.., compression=\"snappy\")` in Polars, `to_parquet(..)` in pandas");
 
-/// An error: a JSON file is not an object of scalars and arrays.
-pub fn bad_json(path: &Path, place: &str, message: &str) -> Diagnostic {
-    let text = format!("{message} at `{place}`");
-    fault(&codes::BAD_JSON, At::file(path), text)
-        .help("the file must be one object whose values are numbers, text, or rectangular arrays")
-}
+    /// An error: a JSON file is not an object of scalars and arrays.
+    fn bad_json(path: &Path, place: &str, message: &str)
+        = data(codes::BAD_JSON, path, "{message} at `{place}`")
+        .help("the file must be one object whose values are numbers, text, or rectangular arrays");
 
-/// An error: a list does not have the same length as other lists on the same level.
-pub fn ragged_json(path: &Path, place: &str, expected: usize, actual: usize) -> Diagnostic {
-    let text = format!("expected {expected} elements at `{place}`, found {actual}");
-    fault(&codes::BAD_JSON, At::file(path), text).help("arrays must be rectangular")
-}
+    /// An error: a list does not have the same length as other lists on the same level.
+    fn ragged_json(path: &Path, place: &str, expected: usize, actual: usize)
+        = data(codes::BAD_JSON, path, "expected {expected} elements at `{place}`, found {actual}")
+        .help("arrays must be rectangular");
 
-/// An error: a result file cannot be written.
-pub fn unwritable(path: &Path, error: &std::io::Error) -> Diagnostic {
-    let text = format!("cannot write the file: {error}");
-    fault(&codes::UNWRITABLE, At::file(path), text)
-        .help("check that the folder exists, that you may write there, and that the disk is not full")
+    /// An error: a result file cannot be written.
+    fn unwritable(path: &Path, error: &std::io::Error)
+        = data(codes::UNWRITABLE, path, "cannot write the file: {error}")
+        .help("check that the folder exists, that you may write there, and that the disk is not full");
 }

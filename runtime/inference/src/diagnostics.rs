@@ -1,9 +1,9 @@
 //! Diagnostics about comparisons, and about settings that all inference methods have.
 
 use bnnc_abi::metrics::ComparedMetric;
-use bnnc_base::codes;
 use bnnc_base::diagnostic::Diagnostic;
-use bnnc_core::diagnostics::{data_warning, warning};
+use bnnc_base::{codes, reports};
+use bnnc_core::diagnostics::warning;
 
 codes! {
     /// The code of a warning: a metric of a comparison was not computed.
@@ -63,16 +63,15 @@ codes! {
          distribution.\n\nWrong: `predictive_draws = 10`.\n\nRight: `predictive_draws = 100` or more.";
 }
 
-/// Returns the warning that an inference block with leave-one-out estimates has parameters that are fixed at values which were fitted to
-/// all rows. `names` and `count` describe these parameters.
-pub fn held(infer: &str, names: &str, count: usize) -> Diagnostic {
-    let text = format!(
-        "`elpd_loo` of `{infer}` is too high: every draw has the value of {names} that fits all rows best, including the row that is left out"
-    );
-    warning(&HELD, text)
-        .note(format!("each of these numbers that the data determine raises `elpd_loo` by about one nat, so the total is too high by \
-                       at most about {count}"))
-        .help("use `nuts` or `vi`, which have a posterior of all parameters, or compare on test rows: `test = fraction(0.2)`")
+reports! {
+    /// Returns the warning that an inference block with leave-one-out estimates has parameters that are fixed at values which were fitted to
+    /// all rows. `names` and `count` describe these parameters.
+    fn held(infer: &str, names: &str, count: usize)
+        = of_program(HELD, "`elpd_loo` of `{infer}` is too high: every draw has the value of {names} that fits all rows best, including the row that is left out")
+        .as_warning()
+        .note("each of these numbers that the data determine raises `elpd_loo` by about one nat, so the total is too high by \
+                       at most about {count}")
+        .help("use `nuts` or `vi`, which have a posterior of all parameters, or compare on test rows: `test = fraction(0.2)`");
 }
 
 /// Returns the warning that an inference block with leave-one-out estimates has nearly no effective parameters.
@@ -97,12 +96,13 @@ pub fn not_computed(measure: &ComparedMetric, infer: &str) -> Diagnostic {
         .help("compare by another metric; `bnnc explain E0567` lists the reasons")
 }
 
-/// Returns the warning that the metrics of two inference blocks are computed on different rows or from different targets. `first` is the
-/// first inference block of the table.
-pub fn other_rows(infer: &str, first: &str, of: &str) -> Diagnostic {
-    let text = format!("the metrics of `{infer}` and `{first}` score {of}");
-    warning(&OTHER_ROWS, text)
-        .help("use one data item for both, or list the test rows in a file: `test = splits(\"splits.json\")`")
+reports! {
+    /// Returns the warning that the metrics of two inference blocks are computed on different rows or from different targets. `first` is the
+    /// first inference block of the table.
+    fn other_rows(infer: &str, first: &str, of: &str)
+        = of_program(OTHER_ROWS, "the metrics of `{infer}` and `{first}` score {of}")
+        .as_warning()
+        .help("use one data item for both, or list the test rows in a file: `test = splits(\"splits.json\")`");
 }
 
 /// Returns the warning that two inference blocks cannot be compared by a metric of log densities. One block assigns a density to the values,
@@ -117,15 +117,16 @@ pub fn other_measure(measure: &ComparedMetric, [density, probability]: [&str; 2]
         .help("compare by `rmse`, `crps` or `coverage(0.9)`, or give both outputs the type `count`")
 }
 
-/// Returns the warning that the `elpd_loo` of two inference blocks cannot be compared.
-pub fn other_observations(infer: &str, best: &str) -> Diagnostic {
-    let text =
-        format!("`{infer}` and `{best}` observed different values, so their `elpd_loo` cannot be compared");
-    warning(&OTHER_OBSERVATIONS, text).help("compare inferences on the same rows with the same target")
-}
+reports! {
+    /// Returns the warning that the `elpd_loo` of two inference blocks cannot be compared.
+    fn other_observations(infer: &str, best: &str)
+        = of_program(OTHER_OBSERVATIONS, "`{infer}` and `{best}` observed different values, so their `elpd_loo` cannot be compared")
+        .as_warning()
+        .help("compare inferences on the same rows with the same target");
 
-/// Returns the warning that quantiles are estimated from too few draws.
-pub fn few_predictive_draws(infer: &str, draws: usize) -> Diagnostic {
-    let text = format!("the 5 % and 95 % quantiles of `{infer}` are computed from only {draws} draws");
-    data_warning(&FEW_PREDICTIVE_DRAWS, text).help("use more draws: `predictive_draws = 100`")
+    /// Returns the warning that quantiles are estimated from too few draws.
+    fn few_predictive_draws(infer: &str, draws: usize)
+        = of_data(FEW_PREDICTIVE_DRAWS, "the 5 % and 95 % quantiles of `{infer}` are computed from only {draws} draws")
+        .as_warning()
+        .help("use more draws: `predictive_draws = 100`");
 }

@@ -1,9 +1,9 @@
 //! Diagnostics about the scales of columns.
 
 use super::data::ColumnTerm;
-use bnnc_base::codes;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::number::rounded;
+use bnnc_base::{codes, reports};
 use bnnc_core::diagnostics::warning;
 
 /// Formats a number with three significant digits.
@@ -42,19 +42,16 @@ codes! {
          Right: use one family for the coefficients, `p, q ~ FullRankNormal()`, or use `nuts`.";
 }
 
-/// Returns the warning that the mean of an input is `ratio` standard deviations from zero, and that the intercept and the weights are independent
-/// in the variational family.
-pub fn far_from_zero(data: &str, column: &str, intercept: &str, ratio: f64) -> Diagnostic {
-    let text = format!(
-        "`vi` treats `{intercept}` and the weight of `{column}` as independent, but they are correlated"
-    );
-    warning(&FAR_FROM_ZERO, text)
-        .note(format!(
-            "the mean of `{column}` is {0} standard deviations from zero: the posterior standard deviations of both parameters are about {0} times too small",
-            short(ratio)
-        ))
+reports! {
+    /// Returns the warning that the mean of an input is `ratio` standard deviations from zero, and that the intercept and the weights are independent
+    /// in the variational family.
+    fn far_from_zero(data: &str, column: &str, intercept: &str, ratio: f64)
+        = of_program(FAR_FROM_ZERO, "`vi` treats `{intercept}` and the weight of `{column}` as independent, but they are correlated")
+        .as_warning()
+        .note("the mean of `{column}` is {0} standard deviations from zero: the posterior standard deviations of both parameters are about {0} times too small",
+            short(ratio))
         .help(standardise(data))
-        .help(format!("or give both one family: `{intercept}, .. ~ FullRankNormal()`"))
+        .help("or give both one family: `{intercept}, .. ~ FullRankNormal()`");
 }
 
 /// Returns the warning that intercepts and effects are correlated, so that the variational family makes the standard deviation of the parameter
@@ -83,21 +80,16 @@ pub fn correlated_effects(all: &[&str], name: &str, factor: f64) -> Diagnostic {
         .help("or use `nuts`")
 }
 
-/// Returns the warning that the coefficients of different classes are correlated, so that the variational family makes their standard deviations up to
-/// `factor` times too small.
-pub fn correlated_classes(name: &str, factor: f64) -> Diagnostic {
-    let text = format!(
-        "`vi` treats the elements of `{name}` for different classes as independent, but the data determine only their differences"
-    );
-    warning(&CORRELATED, text)
-        .note(format!(
-            "the standard deviations of `{name}` are about {} times too small; those of the differences are not",
-            short(factor)
-        ))
-        .help(format!(
-            "use a family with correlations: `{name} ~ FullRankNormal()`"
-        ))
-        .help("or use `nuts`")
+reports! {
+    /// Returns the warning that the coefficients of different classes are correlated, so that the variational family makes their standard deviations up to
+    /// `factor` times too small.
+    fn correlated_classes(name: &str, factor: f64)
+        = of_program(CORRELATED, "`vi` treats the elements of `{name}` for different classes as independent, but the data determine only their differences")
+        .as_warning()
+        .note("the standard deviations of `{name}` are about {} times too small; those of the differences are not",
+            short(factor))
+        .help("use a family with correlations: `{name} ~ FullRankNormal()`")
+        .help("or use `nuts`");
 }
 
 /// Returns the warning that the column of a coefficient is correlated with another column. The variational family then makes the standard
@@ -135,13 +127,13 @@ pub fn scales_differ(data: &str, [narrow, wide]: &[(String, f64); 2]) -> Diagnos
     warning(&INPUT_SCALES, text).help(standardise(data))
 }
 
-/// Returns the warning that the root mean square of an input is large.
-pub fn large_input(data: &str, column: &str, size: f64) -> Diagnostic {
-    let text = format!(
-        "the input `{column}` of `{data}` is large: its root mean square is {}",
-        short(size)
-    );
-    warning(&INPUT_SCALES, text).help(standardise(data))
+reports! {
+    /// Returns the warning that the root mean square of an input is large.
+    fn large_input(data: &str, column: &str, size: f64)
+        = of_program(INPUT_SCALES, "the input `{column}` of `{data}` is large: its root mean square is {}",
+            short(size))
+        .as_warning()
+        .help(standardise(data));
 }
 
 /// Returns the warning that the largest root mean square of a pixel is large or small.
@@ -155,42 +147,30 @@ pub fn pixels(data: &str, size: f64) -> Diagnostic {
     warning(&INPUT_SCALES, text).help(format!("write `normalise = channels` in the options of `{data}`"))
 }
 
-/// Returns the warning that the root mean square of an input is small.
-pub fn small_input(data: &str, column: &str, size: f64) -> Diagnostic {
-    let text = format!(
-        "the input `{column}` of `{data}` is small: its root mean square is {}",
-        short(size)
-    );
-    warning(&INPUT_SCALES, text).help(standardise(data))
-}
+reports! {
+    /// Returns the warning that the root mean square of an input is small.
+    fn small_input(data: &str, column: &str, size: f64)
+        = of_program(INPUT_SCALES, "the input `{column}` of `{data}` is small: its root mean square is {}",
+            short(size))
+        .as_warning()
+        .help(standardise(data));
 
-/// Returns the warning that chains are stuck, and that the likely cause is an input with a large root mean square.
-pub fn stuck_by_input(infer: &str, data: &str, column: &str, size: f64) -> Diagnostic {
-    let text = format!(
-        "the chains of `{infer}` are stuck, and the input `{column}` of `{data}` is large: its root mean square is {}",
-        short(size)
-    );
-    warning(&INPUT_SCALES, text)
-        .note(
-            "chains start at parameter values of about 1, far from the values that such a large input needs",
-        )
+    /// Returns the warning that chains are stuck, and that the likely cause is an input with a large root mean square.
+    fn stuck_by_input(infer: &str, data: &str, column: &str, size: f64)
+        = of_program(INPUT_SCALES, "the chains of `{infer}` are stuck, and the input `{column}` of `{data}` is large: its root mean square is {}",
+            short(size))
+        .as_warning()
+        .note("chains start at parameter values of about 1, far from the values that such a large input needs")
         .help(standardise(data))
-        .help("or start from a point estimate: `infer best = map(..)` and `start = best, jitter = 0.1`")
-}
+        .help("or start from a point estimate: `infer best = map(..)` and `start = best, jitter = 0.1`");
 
-/// Returns the warning that chains are stuck, and that the likely cause is an output with a large root mean square.
-pub fn stuck_by_output(infer: &str, data: &str, output: &str, size: f64) -> Diagnostic {
-    let text = format!(
-        "the chains of `{infer}` are stuck, and the output `{output}` of `{data}` is large: its root mean square is {}",
-        short(size)
-    );
-    warning(&INPUT_SCALES, text)
-        .note(
-            "chains start at parameter values of about 1, far from the values that such a large output needs",
-        )
-        .help(format!(
-            "write `standardise = [inputs, target]` in the options of `{data}`"
-        ))
+    /// Returns the warning that chains are stuck, and that the likely cause is an output with a large root mean square.
+    fn stuck_by_output(infer: &str, data: &str, output: &str, size: f64)
+        = of_program(INPUT_SCALES, "the chains of `{infer}` are stuck, and the output `{output}` of `{data}` is large: its root mean square is {}",
+            short(size))
+        .as_warning()
+        .note("chains start at parameter values of about 1, far from the values that such a large output needs")
+        .help("write `standardise = [inputs, target]` in the options of `{data}`");
 }
 
 fn standardise(data: &str) -> String {

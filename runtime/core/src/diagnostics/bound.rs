@@ -1,9 +1,8 @@
 //! Diagnostics of parameters that are at an end of their interval, at the maximum or in most of the posterior.
 
-use super::{data_warning, error};
-use bnnc_base::codes;
-use bnnc_base::diagnostic::{Diagnostic, FaultyInput};
+use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::number::rounded;
+use bnnc_base::{codes, reports};
 
 codes! {
     pub(super) AT_BOUND = "E0582", "a posterior at the bound of its parameter":
@@ -22,39 +21,34 @@ codes! {
          Right: `slope ~ Normal(0, 3)`, or an interval that contains all plausible values.";
 }
 
-/// A warning: the posterior of a parameter is concentrated at an end of the interval of this parameter.
-pub fn at_bound(infer: &str, parameter: &str, end: f64) -> Diagnostic {
-    let text = format!(
-        "the posterior of `{parameter}` in `{infer}` piles up at {end}, the bound of its type or prior"
-    );
-    data_warning(&AT_BOUND, text)
+reports! {
+    /// A warning: the posterior of a parameter is concentrated at an end of the interval of this parameter.
+    fn at_bound(infer: &str, parameter: &str, end: f64)
+        = of_data(AT_BOUND, "the posterior of `{parameter}` in `{infer}` piles up at {end}, the bound of its type or prior")
+        .as_warning()
         .note("the bound, not the data, determines the estimate")
-        .help("widen the interval, or remove it")
-}
+        .help("widen the interval, or remove it");
 
-/// A warning: at the maximum of the density, a parameter is at an end of its interval.
-pub fn maximum_at_bound(infer: &str, parameter: &str, end: f64) -> Diagnostic {
-    let text = format!("the maximum of `{infer}` has `{parameter}` at {end}, the bound of its type or prior");
-    data_warning(&AT_BOUND, text)
+    /// A warning: at the maximum of the density, a parameter is at an end of its interval.
+    fn maximum_at_bound(infer: &str, parameter: &str, end: f64)
+        = of_data(AT_BOUND, "the maximum of `{infer}` has `{parameter}` at {end}, the bound of its type or prior")
+        .as_warning()
         .note("the density rises up to the bound, so a standard deviation there is meaningless")
-        .help("widen the interval, or remove it; or use `nuts`")
-}
+        .help("widen the interval, or remove it; or use `nuts`");
 
-/// A warning: a parameter has an interval, and its posterior decreases exponentially from an end of this interval.
-/// However, the approximation is a Gaussian on the unconstrained scale.
-///
-/// The factors in the note come from the exponential distribution with mean 1. The density of the
-/// logarithm of the parameter is highest at 0. At 0, the log density has the second derivative -1.
-/// The approximation of the parameter is therefore log-normal, with the mean `exp(1 / 2) = 1.65` and the
-/// standard deviation `1.65 sqrt(e - 1) = 2.16`. The correct mean and standard deviation are both 1.
-pub fn skewed_at_bound(infer: &str, parameter: &str, end: f64) -> Diagnostic {
-    let text = format!(
-        "the posterior of `{parameter}` in `{infer}` piles up at {end}, the end of its type or prior: a Gaussian does not fit this posterior"
-    );
-    data_warning(&AT_BOUND, text)
+    /// A warning: a parameter has an interval, and its posterior decreases exponentially from an end of this interval.
+    /// However, the approximation is a Gaussian on the unconstrained scale.
+    ///
+    /// The factors in the note come from the exponential distribution with mean 1. The density of the
+    /// logarithm of the parameter is highest at 0. At 0, the log density has the second derivative -1.
+    /// The approximation of the parameter is therefore log-normal, with the mean `exp(1 / 2) = 1.65` and the
+    /// standard deviation `1.65 sqrt(e - 1) = 2.16`. The correct mean and standard deviation are both 1.
+    fn skewed_at_bound(infer: &str, parameter: &str, end: f64)
+        = of_data(AT_BOUND, "the posterior of `{parameter}` in `{infer}` piles up at {end}, the end of its type or prior: a Gaussian does not fit this posterior")
+        .as_warning()
         .note("the mean is up to 1.6 times, and the standard deviation up to 2.2 times, as far from the end as it should be")
         .help("use `nuts`")
-        .help("or widen the interval, or leave the interval out")
+        .help("or widen the interval, or leave the interval out");
 }
 
 /// A parameter whose maximum is at an end of its interval, in a Laplace approximation.
@@ -89,7 +83,7 @@ pub fn no_deviation_at_bound(found: &NoDeviation<'_>) -> Diagnostic {
         true => "`curvature = hessian`",
         false => "`structure = full, curvature = hessian`",
     };
-    error(&AT_BOUND, FaultyInput::Program, text)
+    Diagnostic::of_program(&AT_BOUND, text)
         .note(format!(
             "the curvature leaves out the slope of the density at the end of the parameter's range: on the unconstrained scale, the standard deviation would be {} times its correct value",
             rounded(factor, 2)

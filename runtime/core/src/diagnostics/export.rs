@@ -1,8 +1,6 @@
 //! Diagnostics of results that cannot be exported.
 
-use super::data_warning;
-use bnnc_base::codes;
-use bnnc_base::diagnostic::Diagnostic;
+use bnnc_base::{codes, reports};
 
 codes! {
     pub(super) NO_STAN_CSV = "E0585", "draws that are not written as Stan CSV":
@@ -12,8 +10,10 @@ codes! {
          Wrong: looking for `stan/fit_1.csv` of a network with 79,510 weights.\n\nRight: `arviz` or `xarray` on `posterior.zarr`.";
 }
 
-/// A warning: a posterior has too many elements to be written as Stan CSV.
-pub fn no_stan_csv(infer: &str, elements: usize) -> Diagnostic {
-    let text = format!("no Stan CSV is written for `{infer}`: it has {elements} elements, more than 16384");
-    data_warning(&NO_STAN_CSV, text).help("read the draws from `posterior.zarr`")
+reports! {
+    /// A warning: a posterior has too many elements to be written as Stan CSV.
+    fn no_stan_csv(infer: &str, elements: usize)
+        = of_data(NO_STAN_CSV, "no Stan CSV is written for `{infer}`: it has {elements} elements, more than 16384")
+        .as_warning()
+        .help("read the draws from `posterior.zarr`");
 }

@@ -1,8 +1,7 @@
 //! Diagnostics about the folder of a run, and about predictions from a saved run.
 
-use super::error;
-use bnnc_base::codes;
-use bnnc_base::diagnostic::{Diagnostic, FaultyInput, Severity};
+use bnnc_base::diagnostic::{Diagnostic, Severity};
+use bnnc_base::{codes, reports};
 use std::path::Path;
 
 codes! {
@@ -52,14 +51,14 @@ codes! {
          Right: the same `dist` with `mean = loc`, or with `draw = loc + standard_normal()`.";
 }
 
-/// An error: the results or the checkpoint of another run would be lost. `what` is the name of
-/// these results or of this checkpoint. Each of
-/// `differences` is one line that describes how the runs differ.
-pub fn holds_another_run(folder: &Path, what: &str, differences: &[String]) -> Diagnostic {
-    let text = format!("`{}` holds the {what} of another run", folder.display());
-    error(&HOLDS_ANOTHER_RUN, FaultyInput::Usage, text)
+reports! {
+    /// An error: the results or the checkpoint of another run would be lost. `what` is the name of
+    /// these results or of this checkpoint. Each of
+    /// `differences` is one line that describes how the runs differ.
+    fn holds_another_run(folder: &Path, what: &str, differences: &[String])
+        = usage(HOLDS_ANOTHER_RUN, "`{}` holds the {what} of another run", folder.display())
         .notes(differences)
-        .help("write into another folder, or add `--overwrite` to replace the run")
+        .help("write into another folder, or add `--overwrite` to replace the run");
 }
 
 /// An error: a run would replace files that were not written by a run.
@@ -74,75 +73,50 @@ pub fn foreign_files(folder: &Path, names: &[&str]) -> Diagnostic {
         quoted.join(", "),
         folder.display()
     );
-    error(&FOREIGN_FILES, FaultyInput::Usage, text).help(format!(
+    Diagnostic::usage(&FOREIGN_FILES, text).help(format!(
         "write into another folder, or add `--overwrite` to replace {what}"
     ))
 }
 
-/// An error: the results of a run would replace a file that the run reads.
-pub fn reads_its_results(folder: &Path, file: &Path) -> Diagnostic {
-    let text = format!(
-        "the run reads `{}`, but its results in `{}` would replace this file",
-        file.display(),
-        folder.display()
-    );
-    error(&FOREIGN_FILES, FaultyInput::Usage, text)
-        .help("write into another folder, or first copy the file to another folder")
-}
+reports! {
+    /// An error: the results of a run would replace a file that the run reads.
+    fn reads_its_results(folder: &Path, file: &Path)
+        = usage(FOREIGN_FILES, "the run reads `{}`, but its results in `{}` would replace this file",
+            file.display(), folder.display())
+        .help("write into another folder, or first copy the file to another folder");
 
-/// An error: an output file, such as a table of predictions or an executable, would replace a file that the command reads.
-pub fn replaces_its_source(file: &Path) -> Diagnostic {
-    let text = format!(
-        "the output file would replace `{}`, which this command reads",
-        file.display()
-    );
-    error(&FOREIGN_FILES, FaultyInput::Usage, text).help("write into another file")
-}
+    /// An error: an output file, such as a table of predictions or an executable, would replace a file that the command reads.
+    fn replaces_its_source(file: &Path)
+        = usage(FOREIGN_FILES, "the output file would replace `{}`, which this command reads", file.display())
+        .help("write into another file");
 
-/// An error: predictions or a plot would replace a file of another kind.
-pub fn replaces_another_file(file: &Path, help: &'static str) -> Diagnostic {
-    let text = format!(
-        "`{}` exists, but bnnc did not write it as an output of this kind",
-        file.display()
-    );
-    error(&FOREIGN_FILES, FaultyInput::Usage, text).help(help)
-}
+    /// An error: predictions or a plot would replace a file of another kind.
+    fn replaces_another_file(file: &Path, help: &'static str)
+        = usage(FOREIGN_FILES, "`{}` exists, but bnnc did not write it as an output of this kind", file.display())
+        .help(help);
 
-/// An error: the path of one of the run's folders or files is a link.
-pub fn is_a_link(path: &Path) -> Diagnostic {
-    let text = format!("`{}` is a link, which a run does not follow", path.display());
-    error(&FOREIGN_FILES, FaultyInput::Usage, text).help("remove the link, or write into another folder")
-}
+    /// An error: the path of one of the run's folders or files is a link.
+    fn is_a_link(path: &Path)
+        = usage(FOREIGN_FILES, "`{}` is a link, which a run does not follow", path.display())
+        .help("remove the link, or write into another folder");
 
-/// An error: a file of a saved run has been modified or damaged, so predictions cannot be made from
-/// it.
-pub fn damaged_part(path: &Path, why: &str) -> Diagnostic {
-    let text = format!("`{}` is not the file that its run wrote: {why}", path.display());
-    error(&DAMAGED_PART, FaultyInput::Data, text)
-        .help("restore the file, or run again with `--out DIR --overwrite`")
-}
+    /// An error: a file of a saved run has been modified or damaged, so predictions cannot be made from
+    /// it.
+    fn damaged_part(path: &Path, why: &str)
+        = of_data(DAMAGED_PART, "`{}` is not the file that its run wrote: {why}", path.display())
+        .help("restore the file, or run again with `--out DIR --overwrite`");
 
-/// An error: a process ended while it was replacing the results in the folder.
-pub fn half_replaced(folder: &Path) -> Diagnostic {
-    let text = format!(
-        "the run in `{}` was killed while its results replaced earlier ones",
-        folder.display()
-    );
-    error(&DAMAGED_PART, FaultyInput::Data, text).help(format!(
-        "finish it: `bnnc run PROGRAM --resume {}`",
-        folder.display()
-    ))
-}
+    /// An error: a process ended while it was replacing the results in the folder.
+    fn half_replaced(folder: &Path)
+        = of_data(DAMAGED_PART, "the run in `{}` was killed while its results replaced earlier ones",
+            folder.display())
+        .help("finish it: `bnnc run PROGRAM --resume {}`", folder.display());
 
-/// A warning: bnnc or its library has changed since the saved run was made.
-pub fn other_library(folder: &Path) -> Diagnostic {
-    let text = format!(
-        "`{}` was written by another version of bnnc or of its library",
-        folder.display()
-    );
-    let mut warning = error(&OTHER_LIBRARY, FaultyInput::Usage, text);
-    warning.severity = Severity::Warning;
-    warning.help("run again with this version, or predict with the version that wrote the run")
+    /// A warning: bnnc or its library has changed since the saved run was made.
+    fn other_library(folder: &Path)
+        = usage(OTHER_LIBRARY, "`{}` was written by another version of bnnc or of its library", folder.display())
+        .as_warning()
+        .help("run again with this version, or predict with the version that wrote the run");
 }
 
 /// The reason why an output does not have columns of predictions.
@@ -177,7 +151,7 @@ pub fn no_predictions(infer: &str, outputs: &[&str], reason: Unpredicted) -> Dia
         ),
     };
     let text = format!("`{infer}` has no predictions for new rows: {why}");
-    error(&NO_PREDICTIONS, FaultyInput::Program, text).help(help)
+    Diagnostic::of_program(&NO_PREDICTIONS, text).help(help)
 }
 
 /// A note: an output does not have columns of predictions.
@@ -200,8 +174,8 @@ pub fn unpredicted_output(infer: &str, output: &str, reason: Unpredicted) -> Dia
     };
     Diagnostic {
         severity: Severity::Note,
-        ..error(&NO_PREDICTIONS, FaultyInput::Program, text)
-            .note(note)
-            .help(help)
+        ..Diagnostic::of_program(&NO_PREDICTIONS, text)
     }
+    .note(note)
+    .help(help)
 }

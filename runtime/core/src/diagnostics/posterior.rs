@@ -1,9 +1,7 @@
 //! Reports that a posterior lacks a quantity that a later step of the run needs.
 
-use super::error;
-use bnnc_base::codes;
-use bnnc_base::diagnostic::{Diagnostic, FaultyInput};
 use bnnc_base::diagnostics::NO_SUBNETWORK;
+use bnnc_base::{codes, reports};
 
 codes! {
     pub(super) NO_JOINT = "E0548", "no joint covariance and no slopes":
@@ -15,19 +13,14 @@ codes! {
          Right: `--infer NAME` with the name of an inference by `laplace`.";
 }
 
-/// An error: this inference block needs variances of the weights from an earlier inference block,
-/// but the earlier block does not provide them.
-pub fn no_variances(infer: &str, by: &str) -> Diagnostic {
-    let text = format!(
-        "`{infer}` ranks weights by their variances under `{by}`, but `{by}` has no variances for them"
-    );
-    error(&NO_SUBNETWORK, FaultyInput::Program, text)
-}
+reports! {
+    /// An error: this inference block needs variances of the weights from an earlier inference block,
+    /// but the earlier block does not provide them.
+    fn no_variances(infer: &str, by: &str)
+        = of_program(NO_SUBNETWORK, "`{infer}` ranks weights by their variances under `{by}`, but `{by}` has no variances for them");
 
-/// An error: an inference block does not have the Gaussian that `--joint` and `--slopes` need.
-pub fn no_joint(infer: &str) -> Diagnostic {
-    let text = format!(
-        "`{infer}` is not a Laplace approximation: it has neither a joint covariance of outputs nor slopes"
-    );
-    error(&NO_JOINT, FaultyInput::Usage, text).help("name an inference by `laplace`: `--infer NAME`")
+    /// An error: an inference block does not have the Gaussian that `--joint` and `--slopes` need.
+    fn no_joint(infer: &str)
+        = usage(NO_JOINT, "`{infer}` is not a Laplace approximation: it has neither a joint covariance of outputs nor slopes")
+        .help("name an inference by `laplace`: `--infer NAME`");
 }

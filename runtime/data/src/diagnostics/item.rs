@@ -1,39 +1,30 @@
 //! Errors and warnings about a data item: its files, columns, expressions, splits and options.
 
-use super::{At, codes, fault, short, shown, shown_long};
+use super::{At, codes, short, shown, shown_long};
 use bnnc_abi::data::LARGEST_INTEGER;
-use bnnc_base::diagnostic::{Diagnostic, FaultyInput, Place, Severity};
+use bnnc_base::diagnostic::{Diagnostic, Place};
 use bnnc_base::nearest::nearest;
+use bnnc_base::reports;
 use bnnc_base::source::Span;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-/// An error: the format does not allow this number of files.
-pub fn file_count(path: &Path, format: &str, actual: usize) -> Diagnostic {
-    let text = format!(
-        "`{format}` data need pairs of files, found {actual} file{}",
-        if actual == 1 { "" } else { "s" }
-    );
-    fault(&codes::FILE_COUNT, At::file(path), text).help("name a file of inputs, then a file of targets")
-}
+reports! {
+    /// An error: the format does not allow this number of files.
+    fn file_count(path: &Path, format: &str, actual: usize)
+        = data(codes::FILE_COUNT, path, "`{format}` data need pairs of files, found {actual} file{}",
+            if actual == 1 { "" } else { "s" })
+        .help("name a file of inputs, then a file of targets");
 
-/// An error: the files are given by a pattern, although the files of this format come in pairs.
-pub fn pattern_of_pairs(path: &Path, format: &str) -> Diagnostic {
-    let text = format!("a pattern cannot stand for the files of `{format}` data, which come in pairs");
-    fault(&codes::FILE_COUNT, At::file(path), text).help(format!(
-        "name every pair: `{format}(\"x1\", \"y1\", \"x2\", \"y2\")`"
-    ))
-}
+    /// An error: the files are given by a pattern, although the files of this format come in pairs.
+    fn pattern_of_pairs(path: &Path, format: &str)
+        = data(codes::FILE_COUNT, path, "a pattern cannot stand for the files of `{format}` data, which come in pairs")
+        .help("name every pair: `{format}(\"x1\", \"y1\", \"x2\", \"y2\")`");
 
-/// An error: the numbers of rows in the file of inputs and in the file of targets are different.
-pub fn row_counts(inputs: (&Path, usize), targets: (&Path, usize)) -> Diagnostic {
-    let message = format!(
-        "expected {} rows as in `{}`, found {}",
-        inputs.1,
-        short(inputs.0),
-        targets.1
-    );
-    fault(&codes::ROW_COUNTS, At::file(targets.0), message)
-        .help("inputs and targets must belong together, row by row")
+    /// An error: the numbers of rows in the file of inputs and in the file of targets are different.
+    fn row_counts(inputs: (&Path, usize), targets: (&Path, usize))
+        = data(codes::ROW_COUNTS, targets.0, "expected {} rows as in `{}`, found {}",
+            inputs.1, short(inputs.0), targets.1)
+        .help("inputs and targets must belong together, row by row");
 }
 
 /// An error: a column of the first file is missing in another file.
@@ -48,7 +39,7 @@ fn only_one_has_column(there: &Path, name: &str, [with, without]: [&Path; 2]) ->
         shown(name),
         short(without)
     );
-    fault(&codes::COLUMNS_DIFFER, At::row(there, 1), message)
+    Diagnostic::data(&codes::COLUMNS_DIFFER, At::row(there, 1), message)
         .help("all files of a data item need the same columns")
 }
 
@@ -64,7 +55,7 @@ pub fn column_differs(there: &Path, name: &str, (expected, actual): (&str, &str)
         shown(name),
         short(here)
     );
-    fault(&codes::COLUMNS_DIFFER, At::file(there), message)
+    Diagnostic::data(&codes::COLUMNS_DIFFER, there, message)
         .help("all files of a data item need the same columns")
 }
 
@@ -72,19 +63,16 @@ pub fn column_differs(there: &Path, name: &str, (expected, actual): (&str, &str)
 /// CIFAR-100.
 pub fn records_differ(there: &Path, (expected, actual): (&str, &str), here: &Path) -> Diagnostic {
     let message = format!("expected {expected} as in `{}`, found {actual}", short(here));
-    fault(&codes::COLUMNS_DIFFER, At::file(there), message)
+    Diagnostic::data(&codes::COLUMNS_DIFFER, there, message)
         .help("name the files of one data set only: a pattern such as `*.bin` can match both")
 }
 
-/// An error: an array that all examples share differs between files.
-pub fn shared_differs(there: &Path, name: &str, here: &Path) -> Diagnostic {
-    let message = format!(
-        "expected the same `{}` as in `{}`, found another value",
-        shown(name),
-        short(here)
-    );
-    fault(&codes::COLUMNS_DIFFER, At::file(there), message)
-        .help("values that all examples share must agree between files")
+reports! {
+    /// An error: an array that all examples share differs between files.
+    fn shared_differs(there: &Path, name: &str, here: &Path)
+        = data(codes::COLUMNS_DIFFER, there, "expected the same `{}` as in `{}`, found another value",
+            shown(name), short(here))
+        .help("values that all examples share must agree between files");
 }
 
 /// An error: an array of new rows has a different number of elements per row than in training.
@@ -93,7 +81,7 @@ pub fn other_width(path: &Path, name: &str, (expected, actual): (usize, usize)) 
         "`{}` has {expected} elements per row in the training data, found {actual}",
         shown(name)
     );
-    fault(&codes::CHANGED, At::file(path), text)
+    Diagnostic::data(&codes::CHANGED, path, text)
         .help("the new rows need the same inputs as the training rows")
 }
 
@@ -105,9 +93,9 @@ pub fn other_axes(path: &Path, name: &str, (expected, actual): (&[usize], &[usiz
         [count] => format!("{count} numbers"),
         _ => axes.iter().map(usize::to_string).collect::<Vec<_>>().join(" x "),
     };
-    fault(
+    Diagnostic::data(
         &codes::CHANGED,
-        At::file(path),
+        path,
         format!(
             "`{}` has {} in each row of the training data, found {}",
             shown(name),
@@ -118,11 +106,11 @@ pub fn other_axes(path: &Path, name: &str, (expected, actual): (&[usize], &[usiz
     .help("give each new row an array of the shape that the training rows have")
 }
 
-/// An error: new rows have a different number of inputs than the training rows.
-pub fn other_inputs(path: &Path, expected: usize, actual: usize) -> Diagnostic {
-    let message = format!("expected {expected} input columns as in the training data, found {actual}");
-    fault(&codes::CHANGED, At::file(path), message)
-        .help("the new rows need the same inputs as the training rows")
+reports! {
+    /// An error: new rows have a different number of inputs than the training rows.
+    fn other_inputs(path: &Path, expected: usize, actual: usize)
+        = data(codes::CHANGED, path, "expected {expected} input columns as in the training data, found {actual}")
+        .help("the new rows need the same inputs as the training rows");
 }
 
 /// An error: the program names a column that the files do not have.
@@ -134,7 +122,7 @@ pub fn unknown_column<'a>(
 ) -> Diagnostic {
     let names: Vec<&str> = names.collect();
     let text = format!("there is no column `{}`", shown(name));
-    let found = fault(&codes::UNKNOWN_COLUMN, At::row(path, 1), text);
+    let found = Diagnostic::data(&codes::UNKNOWN_COLUMN, At::row(path, 1), text);
     let found = match nearest(name, names.iter().copied()) {
         Some(near) => found.help(format!("did you mean `{near}`?")),
         None => found.help(format!("the columns are {}", shown_long(&names.join(", ")))),
@@ -146,7 +134,7 @@ pub fn unknown_column<'a>(
 pub fn absent_output(path: &Path, name: &str) -> Diagnostic {
     let name = shown(name);
     let text = format!("there is no column `{name}`");
-    fault(&codes::UNKNOWN_COLUMN, At::row(path, 1), text)
+    Diagnostic::data(&codes::UNKNOWN_COLUMN, At::row(path, 1), text)
         .note(format!(
             "`{name}` is an output of the model, and other outputs depend on its values"
         ))
@@ -162,9 +150,9 @@ fn named(found: Diagnostic, span: Option<Span>) -> Diagnostic {
 
 /// An error: a column has text where the program needs numbers.
 pub fn text_column(path: &Path, name: &str, span: Option<Span>) -> Diagnostic {
-    let found = fault(
+    let found = Diagnostic::data(
         &codes::TEXT_COLUMN,
-        At::file(path),
+        path,
         format!("expected numbers in column `{}`, found text", shown(name)),
     );
     named(
@@ -175,9 +163,9 @@ pub fn text_column(path: &Path, name: &str, span: Option<Span>) -> Diagnostic {
 
 /// An error: the program uses an array where it needs a column.
 pub fn not_a_column(path: &Path, name: &str, why: &str, span: Option<Span>) -> Diagnostic {
-    let found = fault(
+    let found = Diagnostic::data(
         &codes::NOT_A_COLUMN,
-        At::file(path),
+        path,
         format!("`{}` cannot be used as a column: {why}", shown(name)),
     );
     named(
@@ -196,66 +184,55 @@ pub fn shared_by_rows(path: &Path, name: &str, why: &str, span: Option<Span>) ->
         ))
 }
 
-/// An error: a column expression has an unknown function or a wrong number of arguments.
-pub fn bad_function(path: &Path, message: String, span: Span) -> Diagnostic {
-    fault(&codes::BAD_FUNCTION, At::file(path), message)
+reports! {
+    /// An error: a column expression has an unknown function or a wrong number of arguments.
+    fn bad_function(path: &Path, message: String, span: Span)
+        = data(codes::BAD_FUNCTION, path, "{message}")
         .help("the functions of columns are log, exp, sqrt, abs, zscore, neg, add, sub, mul, div, pow and eq")
-        .also(span, "named here")
-}
+        .also(span, "named here");
 
-/// An error: a target expression calls `zscore`. This would scale the target by its own mean and
-/// standard deviation.
-pub fn scored_target(path: &Path, span: Span) -> Diagnostic {
-    let message = "a target cannot use `zscore`".to_owned();
-    fault(&codes::BAD_FUNCTION, At::file(path), message)
+    /// An error: a target expression calls `zscore`. This would scale the target by its own mean and
+    /// standard deviation.
+    fn scored_target(path: &Path, span: Span)
+        = data(codes::BAD_FUNCTION, path, "a target cannot use `zscore`")
         .help("write `standardise = [target]`: predictions are then in the units of the file")
-        .also(span, "named here")
-}
+        .also(span, "named here");
 
-/// An error: a function is evaluated outside its domain.
-pub fn domain(at: At<'_>, call: &str, span: Span) -> Diagnostic {
-    fault(&codes::DOMAIN, at, format!("`{call}` is not a finite number"))
+    /// An error: a function is evaluated outside its domain.
+    fn domain(at: At<'_>, call: &str, span: Span)
+        = data(codes::DOMAIN, at, "`{call}` is not a finite number")
         .help("change the expression or drop the row")
-        .also(span, "computed here")
-}
+        .also(span, "computed here");
 
-/// An error: a split file does not have the expected form.
-pub fn bad_split_file(path: &Path, detail: &str) -> Diagnostic {
-    let text = format!("not a valid split file: {}", shown_long(detail));
-    fault(&codes::BAD_SPLITS, At::file(path), text)
-        .help("expected {\"kind\", \"n_rows\", \"index_base\", \"n_splits\", \"test\": [[..], ..]}")
-}
+    /// An error: a split file does not have the expected form.
+    fn bad_split_file(path: &Path, detail: &str)
+        = data(codes::BAD_SPLITS, path, "not a valid split file: {}", shown_long(detail))
+        .help("expected {{\"kind\", \"n_rows\", \"index_base\", \"n_splits\", \"test\": [[..], ..]}}");
 
-/// An error: a split file was made for another table.
-pub fn split_rows(path: &Path, expected: usize, actual: usize) -> Diagnostic {
-    let text = format!("expected splits of {expected} rows, found splits of {actual}");
-    fault(&codes::BAD_SPLITS, At::file(path), text).help("use the split file that belongs to the data file")
-}
+    /// An error: a split file was made for another table.
+    fn split_rows(path: &Path, expected: usize, actual: usize)
+        = data(codes::BAD_SPLITS, path, "expected splits of {expected} rows, found splits of {actual}")
+        .help("use the split file that belongs to the data file");
 
-/// An error: the split file does not have the requested split.
-pub fn no_such_split(path: &Path, wanted: usize, count: usize) -> Diagnostic {
-    let message = format!("expected a split below {count}, found {wanted}");
-    fault(&codes::NO_SUCH_SPLIT, At::file(path), message).help("splits are numbered from 0")
-}
+    /// An error: the split file does not have the requested split.
+    fn no_such_split(path: &Path, wanted: usize, count: usize)
+        = data(codes::NO_SUCH_SPLIT, path, "expected a split below {count}, found {wanted}")
+        .help("splits are numbered from 0");
 
-/// An error: a row index is outside the table, or occurs twice.
-pub fn split_index(path: &Path, split: usize, message: &str) -> Diagnostic {
-    let text = format!("split {split}: {message}");
-    fault(&codes::BAD_SPLITS, At::file(path), text).help("every test row must exist and occur once")
-}
+    /// An error: a row index is outside the table, or occurs twice.
+    fn split_index(path: &Path, split: usize, message: &str)
+        = data(codes::BAD_SPLITS, path, "split {split}: {message}")
+        .help("every test row must exist and occur once");
 
-/// An error: a numeric option is outside its permitted range.
-pub fn bad_option(path: &Path, option: &str, expected: &str, actual: f64) -> Diagnostic {
-    let text = format!("expected `{option}` {expected}, found {actual}");
-    fault(&codes::BAD_OPTION, At::file(path), text).help(format!("change `{option}` in the data item"))
-}
+    /// An error: a numeric option is outside its permitted range.
+    fn bad_option(path: &Path, option: &str, expected: &str, actual: f64)
+        = data(codes::BAD_OPTION, path, "expected `{option}` {expected}, found {actual}")
+        .help("change `{option}` in the data item");
 
-/// An error: the program rotates or shuffles images, but the inputs are not images.
-pub fn no_images(path: &Path, axes: &[usize]) -> Diagnostic {
-    let text = format!("only images can be rotated or shuffled, but the inputs have the shape {axes:?}");
-    fault(&codes::NO_IMAGES, At::file(path), text).help(
-        "the input file needs two or more axes for each example, and `inputs` must not select a part of them",
-    )
+    /// An error: the program rotates or shuffles images, but the inputs are not images.
+    fn no_images(path: &Path, axes: &[usize])
+        = data(codes::NO_IMAGES, path, "only images can be rotated or shuffled, but the inputs have the shape {axes:?}")
+        .help("the input file needs two or more axes for each example, and `inputs` must not select a part of them");
 }
 
 /// An error: the data item normalises the channels of inputs that are not images.
@@ -266,23 +243,21 @@ pub fn no_channels(path: &Path, axes: &[usize]) -> Diagnostic {
         _ => format!("arrays of shape {axes:?}"),
     };
     let message = format!("only the channels of images can be normalised, but the inputs are {found}");
-    fault(&codes::NO_IMAGES, At::file(path), message).help(
+    Diagnostic::data(&codes::NO_IMAGES, path, message).help(
         "the input file needs two or more axes for each example; write `standardise = inputs` for columns",
     )
 }
 
-/// An error: the squares that should be shuffled are so large that an image contains fewer than two of them.
-pub fn large_squares(path: &Path, side: usize, axes: &[usize]) -> Diagnostic {
-    let text =
-        format!("images of the shape {axes:?} hold fewer than two squares with a side of {side} pixels");
-    fault(&codes::BAD_OPTION, At::file(path), text).help("use smaller squares in the option `shuffled`")
-}
+reports! {
+    /// An error: the squares that should be shuffled are so large that an image contains fewer than two of them.
+    fn large_squares(path: &Path, side: usize, axes: &[usize])
+        = data(codes::BAD_OPTION, path, "images of the shape {axes:?} hold fewer than two squares with a side of {side} pixels")
+        .help("use smaller squares in the option `shuffled`");
 
-/// An error: a split does not have training rows, or does not have test rows.
-pub fn too_few_rows(path: &Path, kind: &str, rows: usize) -> Diagnostic {
-    let text = format!("the table has {rows} rows, and no {kind} rows are left");
-    fault(&codes::TOO_FEW_ROWS, At::file(path), text)
-        .help("change `test`, `validation` or `limit` in the data item")
+    /// An error: a split does not have training rows, or does not have test rows.
+    fn too_few_rows(path: &Path, kind: &str, rows: usize)
+        = data(codes::TOO_FEW_ROWS, path, "the table has {rows} rows, and no {kind} rows are left")
+        .help("change `test`, `validation` or `limit` in the data item");
 }
 
 /// An error: a level does not occur in the training rows.
@@ -297,33 +272,24 @@ pub fn unseen_level(at: At<'_>, name: &str, level: &str, kind: &str) -> Diagnost
         "the level `{}` occurs in the {kind} rows but not in the training rows",
         shown(level)
     );
-    fault(&codes::UNSEEN_LEVEL, at, text)
+    Diagnostic::data(&codes::UNSEEN_LEVEL, at, text)
         .label(format!("column `{name}`"))
         .help(help)
 }
 
 /// An error: a position that was computed from columns is outside its axis.
 pub fn selected(at: At<'_>, columns: &[&str], position: f64, size: usize) -> Diagnostic {
-    fault(&codes::OUTSIDE, at, gives(columns, position, size)).help("positions count from 0")
+    Diagnostic::data(&codes::OUTSIDE, at, gives(columns, position, size)).help("positions count from 0")
 }
 
 /// An error: a position that was computed from parameters is outside its axis. `at` is the row, if
 /// the position depends on a row.
 pub fn reached(at: Option<At<'_>>, names: &[&str], position: f64, size: usize) -> Diagnostic {
-    let place = at.unwrap_or(At::file(Path::new("")));
-    let diagnostic = Diagnostic {
-        fault: FaultyInput::Program,
-        ..fault(&codes::REACHED, place, gives(names, position, size))
-    };
-    let diagnostic = diagnostic
-        .help("positions count from 0 and must stay inside the axis for every value of the parameters");
-    match at {
-        Some(_) => diagnostic,
-        None => Diagnostic {
-            at: Place::Nowhere,
-            ..diagnostic
-        },
+    Diagnostic {
+        at: at.map_or(Place::Nowhere, Place::from),
+        ..Diagnostic::of_program(&codes::REACHED, gives(names, position, size))
     }
+    .help("positions count from 0 and must stay inside the axis for every value of the parameters")
 }
 
 /// An error: in one training step, a position was outside its axis. The parameters that the
@@ -334,12 +300,8 @@ pub fn reached_in_step(infer: &str, names: &[&str], step: u64, size: usize) -> D
         "{} gave a position outside an axis of size {size} in step {step} of `{infer}`",
         names.join(" with ")
     );
-    Diagnostic {
-        fault: FaultyInput::Program,
-        at: Place::Nowhere,
-        ..fault(&codes::REACHED, At::file(Path::new("")), text)
-    }
-    .help("positions count from 0 and must stay inside the axis for every value of the parameters")
+    Diagnostic::of_program(&codes::REACHED, text)
+        .help("positions count from 0 and must stay inside the axis for every value of the parameters")
 }
 
 fn gives(names: &[&str], position: f64, size: usize) -> String {
@@ -351,40 +313,29 @@ fn gives(names: &[&str], position: f64, size: usize) -> String {
     format!("{what} gives the position {position}, which is outside an axis of size {size}")
 }
 
-/// An error: a position is outside its axis.
-pub fn outside(at: At<'_>, name: &str, value: i64, size: usize) -> Diagnostic {
-    let message = format!(
-        "`{}` holds {value}, which is outside an axis of size {size}",
-        shown(name)
-    );
-    fault(&codes::OUTSIDE, at, message).help("positions count from 0")
-}
+reports! {
+    /// An error: a position is outside its axis.
+    fn outside(at: At<'_>, name: &str, value: i64, size: usize)
+        = data(codes::OUTSIDE, at, "`{}` holds {value}, which is outside an axis of size {size}", shown(name))
+        .help("positions count from 0");
 
-/// An error: the program requests standardisation of a class target.
-pub fn standardised_class(path: &Path, name: &str, span: Span) -> Diagnostic {
-    let text = format!(
-        "the target `{}` holds classes and cannot be standardised",
-        shown(name)
-    );
-    fault(&codes::STANDARDISED_CLASS, At::file(path), text)
+    /// An error: the program requests standardisation of a class target.
+    fn standardised_class(path: &Path, name: &str, span: Span)
+        = data(codes::STANDARDISED_CLASS, path, "the target `{}` holds classes and cannot be standardised",
+            shown(name))
         .help("write `standardise = [inputs]`")
-        .also(span, "standardised here")
-}
+        .also(span, "standardised here");
 
-/// An error: an integer is too large for an index.
-pub fn large_integer(at: At<'_>, name: &str, value: i64) -> Diagnostic {
-    let text = format!(
-        "expected an integer of at most {LARGEST_INTEGER} in `{}`, found {value}",
-        shown(name)
-    );
-    fault(&codes::LARGE_INTEGER, at, text)
-        .help("declare the input as `real`, or subtract a constant from the column in the file")
-}
+    /// An error: an integer is too large for an index.
+    fn large_integer(at: At<'_>, name: &str, value: i64)
+        = data(codes::LARGE_INTEGER, at, "expected an integer of at most {LARGEST_INTEGER} in `{}`, found {value}",
+            shown(name))
+        .help("declare the input as `real`, or subtract a constant from the column in the file");
 
-/// An error: a number is not an integer, although an index or a count is needed.
-pub fn not_an_integer(at: At<'_>, name: &str, value: f64) -> Diagnostic {
-    let text = format!("expected an integer in `{}`, found {value}", shown(name));
-    fault(&codes::LARGE_INTEGER, at, text).help("counts, classes and indices are whole numbers")
+    /// An error: a number is not an integer, although an index or a count is needed.
+    fn not_an_integer(at: At<'_>, name: &str, value: f64)
+        = data(codes::LARGE_INTEGER, at, "expected an integer in `{}`, found {value}", shown(name))
+        .help("counts, classes and indices are whole numbers");
 }
 
 /// A warning: some columns are constant over the training rows.
@@ -405,14 +356,14 @@ pub fn constant_columns(path: &Path, names: &[String]) -> Diagnostic {
     let message = format!(
         "columns that are constant over the training rows are centred but not scaled: {listed}{more}"
     );
-    let mut warning = fault(&codes::CONSTANT_COLUMN, At::file(path), message)
-        .help("leave constant columns out of `inputs`: the model sees only zeros in them");
-    warning.severity = Severity::Warning;
-    warning
+    Diagnostic::data(&codes::CONSTANT_COLUMN, path, message)
+        .help("leave constant columns out of `inputs`: the model sees only zeros in them")
+        .as_warning()
 }
 
-/// An error: a data item does not name any files.
-pub fn no_files(name: &str) -> Diagnostic {
-    let text = format!("the data item `{name}` names no file");
-    Diagnostic::data(&codes::FILE_COUNT, PathBuf::new(), 0, 0, text).help("name at least one file")
+reports! {
+    /// An error: a data item does not name any files.
+    fn no_files(name: &str)
+        = data(codes::FILE_COUNT, Path::new(""), "the data item `{name}` names no file")
+        .help("name at least one file");
 }

@@ -1,18 +1,16 @@
 //! Errors and warnings about values that a column contains.
 
-use super::{At, codes, fault, shown};
-use bnnc_base::diagnostic::{Diagnostic, Severity};
+use super::{At, codes, shown};
+use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::number::rounded;
+use bnnc_base::reports;
 use std::path::Path;
 
-/// An error: a value is outside its declared type.
-pub fn outside_type(at: At<'_>, name: &str, value: f64, expected: &str) -> Diagnostic {
-    let message = format!(
-        "`{}` holds {value}, but the model declares it {expected}",
-        shown(name)
-    );
-    fault(&codes::OUTSIDE_TYPE, at, message)
-        .help("correct the row, or declare a type that includes the value")
+reports! {
+    /// An error: a value is outside its declared type.
+    fn outside_type(at: At<'_>, name: &str, value: f64, expected: &str)
+        = data(codes::OUTSIDE_TYPE, at, "`{}` holds {value}, but the model declares it {expected}", shown(name))
+        .help("correct the row, or declare a type that includes the value");
 }
 
 /// An error: a value is outside its declared type only because the data item standardises its column. `values` are the value in the file and the
@@ -23,7 +21,7 @@ pub fn standardised_outside_type(at: At<'_>, name: &str, values: [f64; 2], expec
     let message = format!(
         "`{name}` holds {value}, which `standardise` turns into {standardised}, but the model declares it {expected}"
     );
-    fault(&codes::OUTSIDE_TYPE, at, message).help(format!(
+    Diagnostic::data(&codes::OUTSIDE_TYPE, at, message).help(format!(
         "standardise only the other columns: leave out `standardise`, and write `inputs = [zscore(..), {name}, ..]`"
     ))
 }
@@ -34,8 +32,7 @@ pub fn two_spellings(path: &Path, name: &str, [one, other]: &[String; 2]) -> Dia
         "`{}` contains `{one}` and `{other}`, which are the same number",
         shown(name)
     );
-    let mut warning = fault(&codes::TWO_SPELLINGS, At::file(path), message)
-        .help("if the column holds names, put a letter in front of them, so that the column is text");
-    warning.severity = Severity::Warning;
-    warning
+    Diagnostic::data(&codes::TWO_SPELLINGS, path, message)
+        .help("if the column holds names, put a letter in front of them, so that the column is text")
+        .as_warning()
 }

@@ -10,7 +10,7 @@ use super::codes::{
 use crate::loo::Shapes;
 use bnnc_abi::manifest::OutputKind;
 use bnnc_abi::sampling::Transition;
-use bnnc_base::diagnostic::{Code, Diagnostic, FaultyInput, Place, Severity};
+use bnnc_base::diagnostic::{Code, Diagnostic};
 use bnnc_base::number::rounded;
 use divergences::{as_noise, divergences, smooth};
 use std::collections::BTreeSet;
@@ -109,17 +109,7 @@ fn warning(code: &'static Code, facts: &ChainFacts<'_>, text: String) -> Diagnos
 }
 
 fn about(code: &'static Code, infer: &str, text: &str) -> Diagnostic {
-    Diagnostic {
-        code,
-        severity: Severity::Warning,
-        fault: FaultyInput::Program,
-        message: format!("`{infer}`: {text}"),
-        at: Place::Nowhere,
-        label: String::new(),
-        labels: Vec::new(),
-        notes: Vec::new(),
-        help: Vec::new(),
-    }
+    Diagnostic::of_program(code, format!("`{infer}`: {text}")).as_warning()
 }
 
 fn chains_without_draws(facts: &ChainFacts<'_>) -> Option<Diagnostic> {

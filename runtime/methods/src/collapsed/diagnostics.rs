@@ -1,8 +1,7 @@
 //! The diagnostics of collapsed inference.
 
-use bnnc_base::codes;
-use bnnc_base::diagnostic::{Diagnostic, FaultyInput, Severity};
-use bnnc_core::diagnostics::error;
+use bnnc_base::diagnostic::Diagnostic;
+use bnnc_base::{codes, reports};
 
 codes! {
     SHARED_OUTPUTS = "E0561", "several outputs depend on a weight that is integrated over":
@@ -38,14 +37,12 @@ codes! {
          with the published tables only, not with other methods.\n\nRight, for all other comparisons: leave `compat` out.";
 }
 
-/// An error: two outputs of a row (counted from 0) depend on the same integrated weights.
-pub fn shared_outputs(infer: &str, outputs: (usize, usize)) -> Diagnostic {
-    let text = format!(
-        "the outputs {} and {} of `{infer}` share weights that are integrated over",
-        outputs.0 + 1,
-        outputs.1 + 1
-    );
-    error(&SHARED_OUTPUTS, FaultyInput::Program, text).help("write `over = last_layer`")
+reports! {
+    /// An error: two outputs of a row (counted from 0) depend on the same integrated weights.
+    fn shared_outputs(infer: &str, outputs: (usize, usize))
+        = of_program(SHARED_OUTPUTS, "the outputs {} and {} of `{infer}` share weights that are integrated over",
+            outputs.0 + 1, outputs.1 + 1)
+        .help("write `over = last_layer`");
 }
 
 /// Rows whose weights are drawn, because the box around an iterate has too many pieces for an exact
@@ -68,7 +65,7 @@ pub fn too_many_pieces(infer: &str, drawn: &DrawnRows, (why, error): (&str, Opti
         "in {rows} of {all} rows, `{infer}` samples the weights from the box instead of integrating exactly, with {draws} \
          draws per iterate"
     );
-    let mut warning = warning(self::error(&TOO_MANY_PIECES, FaultyInput::Program, text));
+    let mut warning = Diagnostic::of_program(&TOO_MANY_PIECES, text).as_warning();
     warning.notes.push(format!("one of these rows {why}"));
     if let Some(error) = error {
         warning.notes.push(format!(
@@ -85,31 +82,23 @@ pub fn too_many_pieces(infer: &str, drawn: &DrawnRows, (why, error): (&str, Opti
 /// A warning: the likelihoods can be compared only with the published tables.
 pub fn looks_ahead(infer: &str) -> Diagnostic {
     let text = format!("the likelihood of `{infer}` uses the targets that it scores");
-    let mut warning = warning(error(&LOOKS_AHEAD, FaultyInput::Program, text));
-    let note = "its density is truncated to the range of these targets, as in the published code";
-    warning.notes.push(note.to_owned());
-    warning.help("compare it only with the published tables; leave `compat` out for all other comparisons")
+    Diagnostic::of_program(&LOOKS_AHEAD, text)
+        .as_warning()
+        .note("its density is truncated to the range of these targets, as in the published code")
+        .help("compare it only with the published tables; leave `compat` out for all other comparisons")
 }
 
-/// A warning: the box is a single point, so predictions do not integrate over any weight.
-pub fn point(infer: &str, why: &str) -> Diagnostic {
-    let text = format!("`{infer}` has nothing to integrate over, because its box is a single point: {why}");
-    warning(error(&POINT, FaultyInput::Program, text))
-        .help("use more iterates: a shorter `warmup`, or more `epochs`")
-}
+reports! {
+    /// A warning: the box is a single point, so predictions do not integrate over any weight.
+    fn point(infer: &str, why: &str)
+        = of_program(POINT, "`{infer}` has nothing to integrate over, because its box is a single point: {why}")
+        .as_warning()
+        .help("use more iterates: a shorter `warmup`, or more `epochs`");
 
-/// A warning: a weight that is integrated over for one class also affects the logits of other
-/// classes, but the integral holds these logits fixed.
-pub fn others_held(infer: &str) -> Diagnostic {
-    let text = format!(
-        "`{infer}` integrates over the weights of one class while the logits of the other classes are held fixed, but some of these weights also affect the other logits"
-    );
-    warning(error(&OTHERS_HELD, FaultyInput::Program, text)).help("write `over = last_layer`")
-}
-
-fn warning(diagnostic: Diagnostic) -> Diagnostic {
-    Diagnostic {
-        severity: Severity::Warning,
-        ..diagnostic
-    }
+    /// A warning: a weight that is integrated over for one class also affects the logits of other
+    /// classes, but the integral holds these logits fixed.
+    fn others_held(infer: &str)
+        = of_program(OTHERS_HELD, "`{infer}` integrates over the weights of one class while the logits of the other classes are held fixed, but some of these weights also affect the other logits")
+        .as_warning()
+        .help("write `over = last_layer`");
 }

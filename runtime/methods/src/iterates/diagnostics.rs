@@ -1,8 +1,6 @@
 //! The diagnostics of ensembles.
 
-use bnnc_base::codes;
-use bnnc_base::diagnostic::Diagnostic;
-use bnnc_core::diagnostics::data_warning;
+use bnnc_base::{codes, reports};
 
 codes! {
     ONE_MEMBER = "E0584", "an ensemble of one member":
@@ -11,8 +9,10 @@ codes! {
          data) { members = 1 }`.\n\nRight: `members = 5`.";
 }
 
-/// A warning: the ensemble has only one member, so its predictions do not have a spread.
-pub fn one_member(infer: &str) -> Diagnostic {
-    let text = format!("`{infer}` is an ensemble of one member: its predictions have no spread");
-    data_warning(&ONE_MEMBER, text).help("train several members: `members = 5`")
+reports! {
+    /// A warning: the ensemble has only one member, so its predictions do not have a spread.
+    fn one_member(infer: &str)
+        = of_data(ONE_MEMBER, "`{infer}` is an ensemble of one member: its predictions have no spread")
+        .as_warning()
+        .help("train several members: `members = 5`");
 }

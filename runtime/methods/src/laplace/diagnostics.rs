@@ -1,11 +1,11 @@
 //! The diagnostics of Laplace approximations.
 
 use bnnc_abi::laplace::{Laplace, Likelihood, PriorPrecision};
-use bnnc_base::codes;
-use bnnc_base::diagnostic::{Diagnostic, FaultyInput, Severity};
+use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::diagnostics::{NO_MAXIMUM, NO_SUBNETWORK};
 use bnnc_base::number::{exact, rounded};
-use bnnc_core::diagnostics::{average, error, milder, warning};
+use bnnc_base::{codes, reports};
+use bnnc_core::diagnostics::{average, milder, warning};
 use bnnc_laplace::curvature::NotPositive;
 
 codes! {
@@ -152,58 +152,41 @@ pub fn other_centre(infer: &str, elsewhere: &Elsewhere<'_>, laplace: &Laplace) -
     }
 }
 
-/// A warning: the prior precision varies within a weight matrix whose precision has the Kronecker
-/// structure.
-pub fn prior_averaged(infer: &str) -> Diagnostic {
-    let text = format!(
-        "`{infer}`: the precision of the prior varies within a weight matrix, and a Kronecker structure replaces it by weighted means"
-    );
-    let mut warning = error(&PRIOR_AVERAGED, FaultyInput::Program, text);
-    warning.severity = Severity::Warning;
-    warning.help("use `structure = full` or `diagonal`, or a prior with one precision per matrix")
-}
+reports! {
+    /// A warning: the prior precision varies within a weight matrix whose precision has the Kronecker
+    /// structure.
+    fn prior_averaged(infer: &str)
+        = of_program(PRIOR_AVERAGED, "`{infer}`: the precision of the prior varies within a weight matrix, and a Kronecker structure replaces it by weighted means")
+        .as_warning()
+        .help("use `structure = full` or `diagonal`, or a prior with one precision per matrix");
 
-/// An error: the start should already be the maximum, but it does not contain the weights of a
-/// site.
-pub fn no_maximum(infer: &str, site: &str) -> Diagnostic {
-    let text = format!("`{infer}` uses its start as the maximum, but its start gives no value for `{site}`");
-    error(&NO_MAXIMUM, FaultyInput::Program, text)
-        .help("start from an inference or a file that has this parameter in the same size, or search for the maximum: `epochs = 100`")
-}
+    /// An error: the start should already be the maximum, but it does not contain the weights of a
+    /// site.
+    fn no_maximum(infer: &str, site: &str)
+        = of_program(NO_MAXIMUM, "`{infer}` uses its start as the maximum, but its start gives no value for `{site}`")
+        .help("start from an inference or a file that has this parameter in the same size, or search for the maximum: `epochs = 100`");
 
-/// An error: the likelihood of a row, counted from 0, does not have a finite second derivative.
-pub fn no_curvature(infer: &str, row: usize, why: &str) -> Diagnostic {
-    let text = format!(
-        "the second derivative of the log likelihood of `{infer}` in row {} {why}",
-        row + 1
-    );
-    error(&NO_CURVATURE, FaultyInput::Program, text).help("standardise the inputs and the target")
-}
+    /// An error: the likelihood of a row, counted from 0, does not have a finite second derivative.
+    fn no_curvature(infer: &str, row: usize, why: &str)
+        = of_program(NO_CURVATURE, "the second derivative of the log likelihood of `{infer}` in row {} {why}",
+            row + 1)
+        .help("standardise the inputs and the target");
 
-/// An error: the log likelihood is not concave in any row. After clipping, all second derivatives
-/// are therefore zero.
-pub fn nowhere_concave(infer: &str) -> Diagnostic {
-    let text = format!(
-        "the log likelihood of `{infer}` is not concave in the outputs in any row that was checked: the precision would be that of the prior"
-    );
-    error(&NO_CURVATURE, FaultyInput::Program, text)
-        .help("use `curvature = fisher`, which needs first derivatives only")
-}
+    /// An error: the log likelihood is not concave in any row. After clipping, all second derivatives
+    /// are therefore zero.
+    fn nowhere_concave(infer: &str)
+        = of_program(NO_CURVATURE, "the log likelihood of `{infer}` is not concave in the outputs in any row that was checked: the precision would be that of the prior")
+        .help("use `curvature = fisher`, which needs first derivatives only");
 
-/// An error: the outputs of a row cannot be drawn, because their covariance is not valid. Rows are counted from 0.
-pub fn no_covariance(infer: &str, row: usize, why: &str) -> Diagnostic {
-    let text = format!(
-        "the covariance of the outputs of `{infer}` in row {} {why}",
-        row + 1
-    );
-    error(&NO_CURVATURE, FaultyInput::Program, text).help("standardise the inputs and the target")
-}
+    /// An error: the outputs of a row cannot be drawn, because their covariance is not valid. Rows are counted from 0.
+    fn no_covariance(infer: &str, row: usize, why: &str)
+        = of_program(NO_CURVATURE, "the covariance of the outputs of `{infer}` in row {} {why}", row + 1)
+        .help("standardise the inputs and the target");
 
-/// An error: the sum of the curvature and the prior precision is not positive definite.
-pub fn no_posterior(infer: &str, why: &str) -> Diagnostic {
-    let text = format!("`{infer}` has no Gaussian around its maximum: {why}");
-    error(&NO_POSTERIOR, FaultyInput::Program, text)
-        .help("use `curvature = ggn` and a prior whose log density has a negative second derivative, such as `Normal`")
+    /// An error: the sum of the curvature and the prior precision is not positive definite.
+    fn no_posterior(infer: &str, why: &str)
+        = of_program(NO_POSTERIOR, "`{infer}` has no Gaussian around its maximum: {why}")
+        .help("use `curvature = ggn` and a prior whose log density has a negative second derivative, such as `Normal`");
 }
 
 /// The same error as [`no_posterior`], for a pivot of the factorisation that is not positive. If
@@ -213,7 +196,7 @@ pub fn not_positive(infer: &str, found: &NotPositive) -> Diagnostic {
         false => no_posterior(infer, &found.to_string()),
         true => {
             let text = format!("`{infer}` has no Gaussian around its maximum: {found}");
-            error(&NO_POSTERIOR, FaultyInput::Program, text)
+            Diagnostic::of_program(&NO_POSTERIOR, text)
                 .help("a value or a derivative overflows there: check that weights and data are finite, and standardise the data")
         }
     }
@@ -230,21 +213,19 @@ pub fn too_few_weights(infer: &str, wanted: usize, alive: usize, parameters: usi
         1 => "write `subnetwork(1)`".to_owned(),
         _ => format!("use at most {alive} weights"),
     };
-    error(&NO_SUBNETWORK, FaultyInput::Program, text).help(help)
+    Diagnostic::of_program(&NO_SUBNETWORK, text).help(help)
 }
 
-/// An error: the link does not fit the likelihood.
-pub fn no_link(infer: &str) -> Diagnostic {
-    let text = format!("the link of `{infer}` does not fit its likelihood");
-    error(&NO_LINK, FaultyInput::Program, text)
-        .help("write `link = glm`, which uses the best link for each likelihood")
-}
+reports! {
+    /// An error: the link does not fit the likelihood.
+    fn no_link(infer: &str)
+        = of_program(NO_LINK, "the link of `{infer}` does not fit its likelihood")
+        .help("write `link = glm`, which uses the best link for each likelihood");
 
-/// An error: the members of a mixture have different noise, so weights cannot be drawn from it.
-pub fn weights_of_different_noise(infer: &str) -> Diagnostic {
-    let text = format!("`{infer}`: `link = weights` is not possible for members with different noise");
-    error(&NO_LINK, FaultyInput::Program, text)
-        .help("write `link = glm`, which uses the best link for each likelihood")
+    /// An error: the members of a mixture have different noise, so weights cannot be drawn from it.
+    fn weights_of_different_noise(infer: &str)
+        = of_program(NO_LINK, "`{infer}`: `link = weights` is not possible for members with different noise")
+        .help("write `link = glm`, which uses the best link for each likelihood");
 }
 
 /// How a point was found. A warning reports that this point is not a maximum.
@@ -281,8 +262,7 @@ pub fn not_at_maximum(infer: &str, rise: f64, weights: usize, search: SearchForM
             format!("`{infer}`: {what}; the log posterior could rise without bound over {weights} weights")
         }
     };
-    let mut warning = error(&NOT_AT_MAXIMUM, FaultyInput::Program, text);
-    warning.severity = Severity::Warning;
+    let warning = Diagnostic::of_program(&NOT_AT_MAXIMUM, text).as_warning();
     let longer = search.longer;
     warning.help(match search.searched {
         true => format!("search for the maximum for longer: `{longer}`, and `schedule = cosine`"),
@@ -300,8 +280,7 @@ pub fn others_not_at_maximum(infer: &str, rise: f64, search: SearchForMaximum<'_
     let text = format!(
         "`{infer}`: {what}; the log posterior could rise {by} if parameters other than weights, such as a noise level, moved"
     );
-    let mut warning = error(&NOT_AT_MAXIMUM, FaultyInput::Program, text);
-    warning.severity = Severity::Warning;
+    let warning = Diagnostic::of_program(&NOT_AT_MAXIMUM, text).as_warning();
     let longer = search.longer;
     warning.help(match search.searched {
         true => format!("search for the maximum for longer, `{longer}`, or with a larger learning rate"),
@@ -309,22 +288,17 @@ pub fn others_not_at_maximum(infer: &str, rise: f64, search: SearchForMaximum<'_
     })
 }
 
-/// An error: the structure of the precision cannot represent the prior.
-pub fn dependent_prior(infer: &str) -> Diagnostic {
-    let text = format!(
-        "the prior of `{infer}` correlates weights, which only a full precision matrix can represent"
-    );
-    error(&DEPENDENT_PRIOR, FaultyInput::Program, text).help("write `structure = full`")
-}
+reports! {
+    /// An error: the structure of the precision cannot represent the prior.
+    fn dependent_prior(infer: &str)
+        = of_program(DEPENDENT_PRIOR, "the prior of `{infer}` correlates weights, which only a full precision matrix can represent")
+        .help("write `structure = full`");
 
-/// An error: the prior is not Normal, so the marginal likelihood under other prior factors is not
-/// known.
-pub fn prior_not_normal(infer: &str, option: &str) -> Diagnostic {
-    let text = format!(
-        "`{infer}` tunes a factor on the precision of the prior (`{option}`), but the prior is not Normal"
-    );
-    error(&PRIOR_NOT_NORMAL, FaultyInput::Program, text)
-        .help("use a `Normal` prior, or leave the option out: then the prior of the model is used unchanged")
+    /// An error: the prior is not Normal, so the marginal likelihood under other prior factors is not
+    /// known.
+    fn prior_not_normal(infer: &str, option: &str)
+        = of_program(PRIOR_NOT_NORMAL, "`{infer}` tunes a factor on the precision of the prior (`{option}`), but the prior is not Normal")
+        .help("use a `Normal` prior, or leave the option out: then the prior of the model is used unchanged");
 }
 
 /// A warning: the best prior factor is at an end of the searched range, or the search ended early.
@@ -337,8 +311,7 @@ pub fn factor_at_end(infer: &str, factor: f64, laplace: &Laplace) -> Diagnostic 
         "`{infer}`: the search for the factor on the prior ended at {}, the end of the search range: {what}",
         rounded(factor, 4)
     );
-    let mut warning = error(&FACTOR_AT_END, FaultyInput::Program, text);
-    warning.severity = Severity::Warning;
+    let warning = Diagnostic::of_program(&FACTOR_AT_END, text).as_warning();
     if factor < 1.0 {
         return warning
             .help("give the weights a wider prior in the model, for instance with ten times the scale")
@@ -363,10 +336,10 @@ pub fn factor_at_end(infer: &str, factor: f64, laplace: &Laplace) -> Diagnostic 
     warning.help(average(laplace))
 }
 
-/// A warning: the search for several prior factors stopped because it had taken the maximum number of steps.
-pub fn factors_not_found(infer: &str) -> Diagnostic {
-    let text = format!("`{infer}`: the search for the factors on the prior ended before the maximum");
-    let mut warning = error(&FACTOR_AT_END, FaultyInput::Program, text);
-    warning.severity = Severity::Warning;
-    warning.help("use fewer factors: `prior_structure = layer` or `scalar`; with `online`, also use more `epochs`, so that more epochs lie between two tunings")
+reports! {
+    /// A warning: the search for several prior factors stopped because it had taken the maximum number of steps.
+    fn factors_not_found(infer: &str)
+        = of_program(FACTOR_AT_END, "`{infer}`: the search for the factors on the prior ended before the maximum")
+        .as_warning()
+        .help("use fewer factors: `prior_structure = layer` or `scalar`; with `online`, also use more `epochs`, so that more epochs lie between two tunings");
 }

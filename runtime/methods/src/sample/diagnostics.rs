@@ -1,8 +1,8 @@
 //! The diagnostics of the settings of Markov chains.
 
-use bnnc_base::codes;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::number::{exact, rounded};
+use bnnc_base::{codes, reports};
 use bnnc_core::diagnostics::data_warning;
 
 codes! {
@@ -22,20 +22,19 @@ codes! {
          with `jitter = 2`.";
 }
 
-/// A warning: the run has only one chain.
-pub fn one_chain(infer: &str) -> Diagnostic {
-    let text = format!("`{infer}` has one chain, too few to judge convergence");
-    data_warning(&ONE_CHAIN, text).help("run several: `chains = 4`")
-}
+reports! {
+    /// A warning: the run has only one chain.
+    fn one_chain(infer: &str)
+        = of_data(ONE_CHAIN, "`{infer}` has one chain, too few to judge convergence")
+        .as_warning()
+        .help("run several: `chains = 4`");
 
-/// A warning: all chains start at the same point. `from` is the earlier inference block or the file
-/// that the point comes from.
-pub fn one_start(infer: &str, chains: usize, from: &str) -> Diagnostic {
-    let text = format!(
-        "the {chains} chains of `{infer}` start at one point, {from}: R-hat cannot detect a mode that no chain has visited"
-    );
-    data_warning(&ONE_START, text)
-        .help("start them at different points: `jitter = 0.5`, or leave `start` and `jitter` out")
+    /// A warning: all chains start at the same point. `from` is the earlier inference block or the file
+    /// that the point comes from.
+    fn one_start(infer: &str, chains: usize, from: &str)
+        = of_data(ONE_START, "the {chains} chains of `{infer}` start at one point, {from}: R-hat cannot detect a mode that no chain has visited")
+        .as_warning()
+        .help("start them at different points: `jitter = 0.5`, or leave `start` and `jitter` out");
 }
 
 /// A warning: compared with the width of the posterior, the starts of the chains are too close together.

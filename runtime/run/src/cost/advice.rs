@@ -5,8 +5,8 @@ use super::fitting::{self, Offer};
 use super::{peaks, precision};
 use bnnc_abi::laplace::Laplace;
 use bnnc_abi::manifest::{InferenceBlock, Manifest};
-use bnnc_base::diagnostic::{Diagnostic, FaultyInput};
-use bnnc_core::diagnostics::{TOO_LITTLE_MEMORY, error, size};
+use bnnc_base::diagnostic::Diagnostic;
+use bnnc_core::diagnostics::{TOO_LITTLE_MEMORY, size};
 use bnnc_methods::laplace::memory;
 
 /// Returns the diagnostic for an inference block whose predicted memory is above the limit.
@@ -17,7 +17,7 @@ pub fn too_little_memory(manifest: &Manifest, infer: &InferenceBlock, limit: u64
         size(infer.cost.peak_bytes),
         size(limit)
     );
-    let mut diagnostic = error(&TOO_LITTLE_MEMORY, FaultyInput::Program, text);
+    let mut diagnostic = Diagnostic::of_program(&TOO_LITTLE_MEMORY, text);
     let earlier = peaks::earlier(manifest, infer);
     if earlier > 0 {
         let text = format!(

@@ -1,9 +1,9 @@
 //! Diagnostics of the iterates that make up a posterior.
 
-use bnnc_base::codes;
-use bnnc_base::diagnostic::{Diagnostic, FaultyInput};
+use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::number::rounded;
-use bnnc_core::diagnostics::{error, warning};
+use bnnc_base::{codes, reports};
+use bnnc_core::diagnostics::warning;
 
 codes! {
     /// A training stopped before it had enough iterates for a posterior.
@@ -56,19 +56,17 @@ codes! {
          Right: `laplace(Line, d)`, `vi(Line, d)` or `nuts(Line, d)`.";
 }
 
-/// An error: a training run has too few iterates for a posterior.
-pub fn too_few_iterates(infer: &str, found: usize, least: usize) -> Diagnostic {
-    let text = format!("`{infer}` stopped after {found} iterates, but needs {least}");
-    error(&TOO_FEW_ITERATES, FaultyInput::Program, text)
-        .help("lower `warmup` or `every`, or raise `patience`")
-}
+reports! {
+    /// An error: a training run has too few iterates for a posterior.
+    fn too_few_iterates(infer: &str, found: usize, least: usize)
+        = of_program(TOO_FEW_ITERATES, "`{infer}` stopped after {found} iterates, but needs {least}")
+        .help("lower `warmup` or `every`, or raise `patience`");
 
-/// A warning: during the training, the loss per row rose by `rise` nats.
-pub fn iterates_diverged(infer: &str, rise: f64) -> Diagnostic {
-    let text = format!(
-        "the loss per row of `{infer}` rose by {rise:.1} from the first epoch to the last: the optimiser diverged"
-    );
-    warning(&ITERATES_DIVERGED, text).help("use a tenth of the learning rate in `optimiser = SGD(..)`")
+    /// A warning: during the training, the loss per row rose by `rise` nats.
+    fn iterates_diverged(infer: &str, rise: f64)
+        = of_program(ITERATES_DIVERGED, "the loss per row of `{infer}` rose by {rise:.1} from the first epoch to the last: the optimiser diverged")
+        .as_warning()
+        .help("use a tenth of the learning rate in `optimiser = SGD(..)`");
 }
 
 /// A warning: each batch contains all rows, so the iterates of `swag` do not scatter.

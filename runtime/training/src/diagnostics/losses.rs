@@ -1,9 +1,9 @@
 //! Diagnostics of training runs and of their losses.
 
-use bnnc_base::codes;
-use bnnc_base::diagnostic::{Diagnostic, FaultyInput};
+use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::number::rounded;
-use bnnc_core::diagnostics::{error, warning};
+use bnnc_base::{codes, reports};
+use bnnc_core::diagnostics::warning;
 
 codes! {
     pub(super) NOT_CONVERGED = "E0533", "the training has not converged":
@@ -89,25 +89,24 @@ pub fn single_row(infer: &str, rows: usize, batch: usize) -> Diagnostic {
     };
     let text = format!("`{infer}` normalises the rows of a step together, but {found}");
     let better = (2..=rows).find(|size| *size > batch && rows % size != 1);
-    let error = error(&SINGLE_ROW, FaultyInput::Program, text);
+    let error = Diagnostic::of_program(&SINGLE_ROW, text);
     match better {
         Some(size) => error.help(format!("use another batch size: `batch = {size}`")),
         None => error.help("use more training rows"),
     }
 }
 
-/// A model normalises rows together, although its inputs are whole columns. All rows then form one example.
-pub fn single_example(infer: &str) -> Diagnostic {
-    let text = format!("`{infer}` normalises the rows of a step together, but its model takes whole columns");
-    error(&SINGLE_ROW, FaultyInput::Program, text)
+reports! {
+    /// A model normalises rows together, although its inputs are whole columns. All rows then form one example.
+    fn single_example(infer: &str)
+        = of_program(SINGLE_ROW, "`{infer}` normalises the rows of a step together, but its model takes whole columns")
         .note("a model of whole columns describes all rows at once, so each step has a single example")
         .help("write the model for one row, such as `model M(x: real[d]) -> y: real`")
-        .help("or use a normalisation within an example, such as `LayerNorm`")
-}
+        .help("or use a normalisation within an example, such as `LayerNorm`");
 
-/// An error: an inference block cannot learn from rows that arrive one by one. `why` is the reason.
-pub fn no_stream(infer: &str, why: &str) -> Diagnostic {
-    error(&NO_STREAM, FaultyInput::Program, format!("`{infer}` {why}"))
+    /// An error: an inference block cannot learn from rows that arrive one by one. `why` is the reason.
+    fn no_stream(infer: &str, why: &str)
+        = of_program(NO_STREAM, "`{infer}` {why}");
 }
 
 /// Returns whether a warning reports that training has not converged.
@@ -271,18 +270,16 @@ pub fn unbounded_density(
     }
 }
 
-/// A warning: a training run ended at a saddle. A descent from a nearby point ends `fall` nats
-/// below the saddle.
-pub fn at_saddle(infer: &str, fall: f64, rows: usize) -> Diagnostic {
-    let text = format!(
-        "`{infer}` ended at a saddle, not at a maximum: from a point nearby, a descent lowers the loss by {} ({} per row)",
-        short(fall),
-        short(per_row(fall, rows))
-    );
-    warning(&AT_SADDLE, text)
+reports! {
+    /// A warning: a training run ended at a saddle. A descent from a nearby point ends `fall` nats
+    /// below the saddle.
+    fn at_saddle(infer: &str, fall: f64, rows: usize)
+        = of_program(AT_SADDLE, "`{infer}` ended at a saddle, not at a maximum: from a point nearby, a descent lowers the loss by {} ({} per row)",
+            short(fall), short(per_row(fall, rows)))
+        .as_warning()
         .note("the slope is zero there, for instance because the model is symmetric in a parameter that starts at zero: its estimate is merely its start")
         .help("use several random starts: `restarts = 4`")
-        .help("or write the model without the symmetry")
+        .help("or write the model without the symmetry");
 }
 
 /// A warning: the loss of a training run is so noisy that a fall would not be visible.

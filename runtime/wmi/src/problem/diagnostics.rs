@@ -3,7 +3,7 @@
 use super::Problem;
 use super::tree::Position;
 use bnnc_base::codes;
-use bnnc_base::diagnostic::{Code, Diagnostic, FaultyInput};
+use bnnc_base::diagnostic::{Code, Diagnostic, Place};
 
 codes! {
     /// The error for a text that is neither JSON nor SMT-LIB.
@@ -106,9 +106,7 @@ impl Flaw {
 
     /// Converts the error to a diagnostic for the file with this name.
     pub(super) fn diagnostic(self, file: &str) -> Box<Diagnostic> {
-        let (line, column) = self.at.into();
-        let mut diagnostic = Diagnostic::data(self.code, file, line, column, self.message);
-        diagnostic.fault = FaultyInput::Program;
+        let mut diagnostic = at(self.code, file, self.at.into(), self.message);
         diagnostic.help.extend(self.help);
         Box::new(diagnostic)
     }
@@ -157,8 +155,13 @@ pub fn overflow(file: &str, problem: &Problem, log_value: Option<f64>) -> Diagno
 }
 
 fn about(code: &'static Code, file: &str, problem: &Problem, text: String) -> Diagnostic {
-    let (line, column) = problem.at;
-    let mut diagnostic = Diagnostic::data(code, file, line, column, text);
-    diagnostic.fault = FaultyInput::Program;
-    diagnostic
+    at(code, file, problem.at, text)
+}
+
+fn at(code: &'static Code, file: &str, (row, column): (usize, usize), text: String) -> Diagnostic {
+    let path = file.into();
+    Diagnostic {
+        at: Place::File { path, row, column },
+        ..Diagnostic::of_program(code, text)
+    }
 }

@@ -1,7 +1,8 @@
 //! The diagnostics of `bnnc new`.
 
-use bnnc_base::codes;
 use bnnc_base::diagnostic::Diagnostic;
+use bnnc_base::{codes, reports};
+use bnnc_data::diagnostics::At;
 use std::path::Path;
 
 codes! {
@@ -43,28 +44,21 @@ codes! {
          Right: `bnnc new cars.csv --output price`.";
 }
 
-/// Reports a file whose format does not have columns.
-pub fn no_table(path: &Path, ending: &str) -> Diagnostic {
-    let message = format!("`bnnc new` reads tables, but a file that ends in `.{ending}` is not one");
-    Diagnostic::data(&NO_TABLE, path, 0, 0, message)
-        .help("name a CSV, Parquet or JSON file; for images and arrays, begin with a program of the book")
-}
+reports! {
+    /// Reports a file whose format does not have columns.
+    fn no_table(path: &Path, ending: &str)
+        = data(NO_TABLE, path, "`bnnc new` reads tables, but a file that ends in `.{ending}` is not one")
+        .help("name a CSV, Parquet or JSON file; for images and arrays, begin with a program of the book");
 
-/// Reports a path that cannot be written in a program.
-pub fn unwritable_path(path: &Path) -> Diagnostic {
-    let message = "the path has characters that cannot appear in a string of a program: double quotes, a line break, or bytes that are not UTF-8";
-    Diagnostic::data(&NO_TABLE, path, 0, 0, message).help("rename the file or its folder")
+    /// Reports a path that cannot be written in a program.
+    fn unwritable_path(path: &Path)
+        = data(NO_TABLE, path, "the path has characters that cannot appear in a string of a program: double quotes, a line break, or bytes that are not UTF-8")
+        .help("rename the file or its folder");
 }
 
 /// Reports that `--output` does not name a column.
 pub fn no_output<'a>(path: &Path, wanted: &str, names: impl Iterator<Item = &'a str> + Clone) -> Diagnostic {
-    let found = Diagnostic::data(
-        &NO_OUTPUT,
-        path,
-        0,
-        0,
-        format!("the file has no column `{wanted}`"),
-    );
+    let found = Diagnostic::data(&NO_OUTPUT, path, format!("the file has no column `{wanted}`"));
     let found = found.suggest_near(wanted, names.clone());
     match found.help.is_empty() {
         true => {
@@ -85,8 +79,6 @@ pub fn too_few(path: &Path, rows: usize, dropped: usize) -> Diagnostic {
         0 => Diagnostic::data(
             &TOO_FEW,
             path,
-            0,
-            0,
             format!("the file has {count}, but a model needs at least two"),
         )
         .help("add rows to the file"),
@@ -94,24 +86,25 @@ pub fn too_few(path: &Path, rows: usize, dropped: usize) -> Diagnostic {
             let message = format!(
                 "the file has {count} with a value in every column, but a model needs at least two such rows"
             );
-            Diagnostic::data(&TOO_FEW, path, 0, 0, message)
+            Diagnostic::data(&TOO_FEW, path, message)
                 .note(format!("a value is missing in {dropped} rows"))
                 .help("fill in the missing values, or delete the columns that have few values")
         }
     }
 }
 
-/// Reports that the command would replace an existing file.
-pub fn exists(path: &Path) -> Diagnostic {
-    Diagnostic::data(&EXISTS, path, 0, 0, "the file exists already")
-        .help("give the program another name with `bnnc new FILE PROGRAM.bnn`, or replace this file with `--overwrite`")
+reports! {
+    /// Reports that the command would replace an existing file.
+    fn exists(path: &Path)
+        = data(EXISTS, path, "the file exists already")
+        .help("give the program another name with `bnnc new FILE PROGRAM.bnn`, or replace this file with `--overwrite`");
 }
 
 /// Reports that the table of complete rows would replace a file that the earlier program does not
 /// read.
 pub fn table_exists(path: &Path, overwrite: bool) -> Diagnostic {
     let message = "the table of complete rows would replace this file";
-    let found = Diagnostic::data(&EXISTS, path, 0, 0, message);
+    let found = Diagnostic::data(&EXISTS, path, message);
     match overwrite {
         true => found
             .note("`--overwrite` replaces a table only if it also replaces a program that reads this table")
@@ -126,5 +119,14 @@ pub fn table_exists(path: &Path, overwrite: bool) -> Diagnostic {
 /// header. `place` is the position of the column, counted from 1.
 pub fn unusable(path: &Path, (place, name): (usize, &str), why: &str, remedy: String) -> Diagnostic {
     let message = format!("`{name}` cannot be the output: {why}");
-    Diagnostic::data(&UNUSABLE, path, 1, place, message).help(remedy)
+    Diagnostic::data(
+        &UNUSABLE,
+        At {
+            path,
+            row: 1,
+            column: place,
+        },
+        message,
+    )
+    .help(remedy)
 }
