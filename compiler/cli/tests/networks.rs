@@ -114,11 +114,19 @@ fn bottleneck_networks_have_the_parameters_of_their_tables() {
     // Three blocks in each stage instead of eighteen: the network has 29 layers.
     let expected = conv(3, 16, 3) + stages + 512 + 2570;
     has_parameters("preresnet29", "PreResNet(10, blocks = 3)", expected);
+    let further = 15 * (block(64, 16) + block(128, 32) + block(256, 64));
+    assert_eq!(expected + further, 1_703_258);
+    has_parameters("preresnet164", "PreResNet(10)", expected + further);
 }
 
 #[test]
 fn wide_and_dense_networks_have_the_published_parameters() {
-    has_parameters("wide", "WideResNet(10)", 36_479_194);
+    let block = |from: usize, to: usize| 2 * (from + to) + conv(from, to, 3) + conv(to, to, 3);
+    let stage = |from: usize, to: usize| block(from, to) + conv(from, to, 1) + 3 * block(to, to);
+    let stages = stage(16, 160) + stage(160, 320) + stage(320, 640);
+    let expected = conv(3, 16, 3) + stages + 1280 + 6410;
+    assert_eq!(expected, 36_479_194);
+    has_parameters("wide", "WideResNet(10)", expected);
     let growth = |from: usize| (0..12).map(move |at| 2 * (from + 12 * at) + conv(from + 12 * at, 12, 3));
     let transition = |channels: usize| 2 * channels + channels * channels;
     let stages: usize = [16, 160, 304].into_iter().flat_map(growth).sum();
@@ -187,10 +195,52 @@ fn arguments_that_do_not_keep_the_dims_are_rejected() {
             "a new layer whose output has the dims of its input",
         ),
         ("3", "a new layer whose output has the dims of its input"),
+        ("Dense(4)", "found the layer `Dense`"),
     ] {
         let net = format!("BasicBlock(norm = {argument})");
         let output = run("rejected", "check", 12, &network(&net, 3, 2));
         assert_eq!(output.status, 1, "{}", output.stdout);
         assert!(output.stderr.contains(fragment), "{}", output.stderr);
     }
+}
+
+/// With `blocks = 0`, a list of the network would have one layer less than none.
+#[test]
+fn lists_of_layers_with_a_negative_length_are_rejected() {
+    for blocks in ["0", "-1"] {
+        let net = format!("PreResNet(3, blocks = {blocks}, width = 4)");
+        let output = run("negative", "check", 48, &network(&net, 3, 4));
+        assert_eq!(output.status, 1, "{}", output.stdout);
+        assert!(
+            output
+                .stderr
+                .contains("the end of a range must be at least its start"),
+            "{}",
+            output.stderr
+        );
+    }
+}
+
+#[test]
+fn lists_of_very_many_layers_are_rejected_at_once() {
+    let program = "model M(x: real[12]) -> y: index(3) {\n  blocks = [Residual() for i in 0..4000000000]\n  out = Dense(3)\n  \
+                   y ~ Categorical(logits = out(fold(blocks, x)))\n}\ninfer fit = map(M, d) { steps = 1 }";
+    let output = run("many", "check", 12, program);
+    assert_eq!(output.status, 1, "{}", output.stdout);
+    assert!(output.stderr.contains("is longer than 1024"), "{}", output.stderr);
+}
+
+#[test]
+fn a_layer_with_a_name_is_no_argument() {
+    let program = "layer Scaled(norm: layer)(x: real[c, h, w]) -> real[c, h, w] {\n  scaled = norm\n  return scaled(x)\n}\n\
+                   model M(x: real[12]) -> y: index(3) {\n  norm = Identity()\n  net = Scaled(norm)\n  out = Dense(3)\n  \
+                   image = norm(reshape(x, 3, 2, 2))\n  y ~ Categorical(logits = out(flatten(net(image))))\n}\n\
+                   infer fit = map(M, d) { steps = 1 }";
+    let output = run("named", "check", 12, program);
+    assert_eq!(output.status, 1, "{}", output.stdout);
+    assert!(
+        output.stderr.contains("found a layer with a name"),
+        "{}",
+        output.stderr
+    );
 }

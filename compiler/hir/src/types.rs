@@ -43,6 +43,9 @@ impl Elem {
     }
 }
 
+/// The maximum length of a list of layers.
+pub const MOST_LAYERS: i64 = 1024;
+
 /// A type.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Ty {

@@ -72,7 +72,10 @@ impl Checker<'_> {
             Ty::ShapedLayer => "a new layer whose output has the dims of its input".to_owned(),
             wanted => show::ty(&solver.ty(wanted), &self.locals),
         };
-        let found = show::ty(&value.ty, &self.locals);
+        let found = match value.ty {
+            Ty::Layer(id) => format!("the layer `{}`", self.module.layers[id].name),
+            _ => show::ty(&value.ty, &self.locals),
+        };
         let mut diagnostic = match &what {
             Some(name) => report::argument_mismatch(value.span, name, &expected, &found),
             None => report::mismatch(value.span, &expected, &found),

@@ -8,7 +8,7 @@ use crate::diagnostics::folds as report;
 use crate::dims::{Atom, DimExpr};
 use crate::show;
 use crate::tree::{LayerId, LocalId, TypedExpr};
-use crate::types::Ty;
+use crate::types::{MOST_LAYERS, Ty};
 use bnnc_base::source::Span;
 
 /// A list of layers, or a layer of such a list.
@@ -64,14 +64,15 @@ impl Checker<'_> {
                 Some(x.ty)
             }
             Made::Each(each) => match each.length.as_number() {
-                Some(count) => {
+                Some(count) if count <= MOST_LAYERS => {
                     let mut x = x.clone();
                     for at in 0..count {
                         x.ty = self.applied(&element.at(at, each.at(&DimExpr::number(at))), &x, span)?;
                     }
                     Some(x.ty)
                 }
-                None => self.by_induction(element, each, x, span),
+                // The elaboration rejects longer lists.
+                _ => self.by_induction(element, each, x, span),
             },
         }
     }

@@ -158,8 +158,12 @@ impl Checker<'_> {
             // A layer that has a name has weights already, so it is not a description of new layers.
             ast::ExprKind::Name(name) if self.layer_parameter(name).is_none() => {
                 let mut value = self.expr(written, Want::Any);
-                if value.ty == Ty::ShapedLayer {
-                    let help = "pass the parameter of type `layer` itself";
+                let help = match value.ty {
+                    Ty::ShapedLayer => Some("pass the parameter of type `layer` itself"),
+                    Ty::Layer(_) => Some("construct the layer in the argument: `Layer(..)`"),
+                    _ => None,
+                };
+                if let Some(help) = help {
                     let diagnostic = types::mismatch(written.span, "a new layer", "a layer with a name");
                     value.ty = Ty::Error;
                     self.report(diagnostic.help(help));

@@ -12,8 +12,9 @@ use super::observed_range::ObservedRange;
 use crate::builtin::{Builtin, Reduction};
 use crate::diagnostics::elaborate::limit;
 use crate::diagnostics::model as report;
+use crate::diagnostics::types::support;
 use crate::tree::{LocalId, SampleStmt, TypedComprehension, TypedExpr, TypedExprKind, TypedStmt};
-use crate::types::Ty;
+use crate::types::{MOST_LAYERS, Ty};
 use bnnc_base::dtype::DType;
 use bnnc_base::shape::{Dim, Shape};
 use bnnc_base::source::Span;
@@ -27,9 +28,6 @@ use std::sync::Arc;
 
 /// The maximum length of a range. Single precision represents all positions up to this one exactly.
 const MOST_POSITIONS: usize = 1 << 24;
-
-/// The maximum length of a list of layers.
-const MOST_LAYERS: i64 = 1024;
 
 impl<'a> Elaborator<'a> {
     /// Elaborates `[e for i in a..b]`.
@@ -46,6 +44,10 @@ impl<'a> Elaborator<'a> {
         let (from, to) = self.range(c, frame)?;
         self.forms.write_end(written(&c.to, frame));
         if makes_layers(&c.element) {
+            if to < from {
+                let (what, wanted) = ("the end of a range", "at least its start");
+                return Err(Box::new(support(c.to.span, what, wanted, "below it")));
+            }
             let count = to.saturating_sub(from);
             if count > MOST_LAYERS {
                 let text = format!("a list of {count} layers is longer than {MOST_LAYERS}");
