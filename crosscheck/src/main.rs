@@ -13,7 +13,7 @@ mod densities;
 mod other;
 mod own;
 
-use bnnc_abi::sampling::MetricKind;
+use bnnc_abi::methods::sampling::MetricKind;
 use bnnc_mcmc::diagnostics::effective;
 use densities::{DENSITIES, Law};
 use std::process::ExitCode;

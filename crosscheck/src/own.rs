@@ -2,11 +2,12 @@
 
 use crate::densities::Law;
 use crate::{Chain, DRAWS, WARMUP};
-use bnnc_abi::sampling::{Adaptation, MetricKind, NutsOptions, Transition};
+use bnnc_abi::methods::sampling::samplers::nuts::NutsOptions;
+use bnnc_abi::methods::sampling::{Adaptation, MetricKind, Transition};
 use bnnc_mcmc::noise::ChainNoise;
-use bnnc_mcmc::registry::sampler;
-use bnnc_mcmc::setup::Setup;
+use bnnc_mcmc::samplers::sampler;
 use bnnc_mcmc::seam::{Answers, Target, next};
+use bnnc_mcmc::setup::Setup;
 
 struct Counted<'a> {
     law: &'a Law,

@@ -1,7 +1,7 @@
 //! A small network on the wave: predictive bands of two inference runs, and reliability.
 
 use crate::runs::{Done, Wish};
-use bnnc_abi::sampling::Transition;
+use bnnc_abi::methods::sampling::Transition;
 use bnnc_report::forecast::{self, Forecast};
 use bnnc_report::svg::{Plot, PlotAxis, Swatch};
 

@@ -3,8 +3,8 @@
 
 use crate::root;
 use bnnc_abi::data::Schema;
-use bnnc_abi::laplace::{Over, Score, Structure};
 use bnnc_abi::manifest::{InferenceBlock, Manifest, Work};
+use bnnc_abi::methods::laplace::{Over, Score, Structure};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::dtype::Precision;
 use bnnc_base::source::SourceMap;

@@ -3,7 +3,7 @@
 //! Chains that are stopped keep their draws. An invalid start is reported.
 #![allow(clippy::unwrap_used)]
 
-use bnnc_abi::sampling::Sampling;
+use bnnc_abi::methods::sampling::Sampling;
 use bnnc_base::shape::{Sizes, Symbol};
 use bnnc_core::checkpoint::{Checkpoint, Opening};
 use bnnc_core::context::Stop;

@@ -2,7 +2,7 @@
 //! and the derivatives of likelihoods and priors agree with closed forms and finite differences.
 #![allow(clippy::unwrap_used)]
 
-use bnnc_abi::laplace::Likelihood;
+use bnnc_abi::methods::laplace::Likelihood;
 use bnnc_base::shape::{Sizes, Symbol};
 use bnnc_driver::infer::{Compilation, CompileFailure};
 use bnnc_driver::options::CompileOptions;

@@ -10,13 +10,13 @@ pub(crate) mod running;
 mod stages;
 pub mod which;
 
-use bnnc_abi::collapsed::CollapsedOptions;
 pub use bnnc_abi::diagnostics::{BAD_SETTING, NO_INFER, no_infer};
-use bnnc_abi::laplace;
 use bnnc_abi::manifest::Training;
 use bnnc_abi::method::declare::OptionName;
-use bnnc_abi::sampling::ChainOptions;
-use bnnc_abi::variational::ViOptions;
+use bnnc_abi::methods::collapsed::CollapsedOptions;
+use bnnc_abi::methods::laplace;
+use bnnc_abi::methods::sampling::ChainOptions;
+use bnnc_abi::methods::variational::ViOptions;
 use bnnc_base::codes;
 use bnnc_base::diagnostic::{Code, Diagnostic};
 use bnnc_base::diagnostics::{NO_MAXIMUM, NO_SUBNETWORK};

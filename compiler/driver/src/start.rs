@@ -4,7 +4,7 @@ use crate::compilation::Compilation;
 use crate::diagnostics;
 use crate::failure::CompileFailure;
 use bnnc_abi::manifest::{Start, StartFile, StartFrom, Training};
-use bnnc_abi::sampling::ChainOptions;
+use bnnc_abi::methods::sampling::ChainOptions;
 use bnnc_graph::model::{ApproximatePosterior, Model};
 use bnnc_rewrite::methods::states::loadable;
 use std::path::Path;

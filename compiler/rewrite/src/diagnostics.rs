@@ -6,11 +6,11 @@ pub use reasons::{
     LevelMixing, NoClosedForm, NoExactIntegral, NoPriorDraws, NoState, Undrawable, UnsupportedUse,
 };
 
-use bnnc_abi::dropout::DropoutOptions;
-use bnnc_abi::laplace;
 use bnnc_abi::method::declare::OptionName;
-use bnnc_abi::sampling::ChainOptions;
-use bnnc_abi::variational::ViOptions;
+use bnnc_abi::methods::dropout::DropoutOptions;
+use bnnc_abi::methods::laplace;
+use bnnc_abi::methods::sampling::ChainOptions;
+use bnnc_abi::methods::variational::ViOptions;
 use bnnc_base::codes;
 use bnnc_base::diagnostic::{Code, Diagnostic, FaultyInput, Place, Severity};
 use bnnc_base::fault;

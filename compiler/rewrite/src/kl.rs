@@ -21,7 +21,7 @@ pub mod taylor;
 
 use crate::density::SitePrior;
 use crate::diagnostics::{self, NoClosedForm};
-pub use bnnc_abi::variational::{KlEstimator as Estimator, KlStatistics as Statistics};
+pub use bnnc_abi::methods::variational::{KlEstimator as Estimator, KlStatistics as Statistics};
 use bnnc_base::fault::Fault;
 use bnnc_graph::dist::{MeasureKind, Support, unconstrained};
 use bnnc_graph::model::{Site, SitePosterior};

@@ -23,7 +23,7 @@ const FIXED: usize = 32;
 /// The version of the layout. It must be the same in the writer and in the reader of a bundle.
 /// `tests/tests/layout.rs` fails if the types of a bundle change
 /// but this version does not. The test also covers the data that compiled code and the runtime share.
-pub const LAYOUT: u64 = 20;
+pub const LAYOUT: u64 = 21;
 
 /// The text before the version in the mark of a runtime.
 const MARK: &str = "\0bnnc-runner ";

@@ -6,8 +6,8 @@ pub(crate) mod options;
 mod value;
 
 use crate::augmentation::Augmentation;
+pub use crate::methods::{ALL, Finds};
 use crate::rate_schedule::RateSchedule;
-pub use crate::work::{ALL, Finds};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::spellings;
 use declare::OptionGroup;

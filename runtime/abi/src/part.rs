@@ -2,11 +2,11 @@
 
 use crate::code::Artifact;
 use crate::data::Schema;
-use crate::iterates::Swag;
 use crate::method::conflict::OptionConflict;
 use crate::method::declare::OptionField;
+use crate::methods::iterates::Swag;
+use crate::methods::training::Train;
 use crate::site_report::SiteReport;
-use crate::training::Train;
 
 /// The schema of the data of a run, and the number of training examples.
 #[derive(Clone, Copy, Debug)]

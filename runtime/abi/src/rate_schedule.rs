@@ -349,7 +349,7 @@ impl<'a> RatePlan<'a> {
 mod tests {
     use super::*;
     use crate::method::declare::OptionGroup;
-    use crate::training::Training;
+    use crate::methods::training::Training;
 
     /// Returns the factors at these times of a training run of 300 epochs.
     fn factors<const N: usize>(schedule: &RateSchedule, times: [f64; N]) -> [f64; N] {

@@ -8,8 +8,8 @@ use crate::data::Schema;
 use crate::manifest::InferenceBlock;
 pub use crate::method::conflict::OptionConflict;
 use crate::method::{self, Phase};
+use crate::methods::training::Training;
 use crate::part::DataExtent;
-use crate::training::Training;
 
 impl InferenceBlock {
     /// Sets an option to a number, which the record of the option must allow. Returns false,

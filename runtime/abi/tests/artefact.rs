@@ -13,10 +13,10 @@ use bnnc_abi::manifest::{
     RateSchedule, State, Train, Training,
 };
 use bnnc_abi::method::declare::OptionGroup;
+use bnnc_abi::methods::variational::ViOptions;
 use bnnc_abi::names::{LabelSource, Names, PositionLabels};
 use bnnc_abi::plan::{Amount, Buffer, BufferRole, Extent, Launch, Plan, PlanStep, PrimitiveCall, Storage};
 use bnnc_abi::primitive;
-use bnnc_abi::variational::ViOptions;
 use bnnc_base::arena::Arena;
 use bnnc_base::checksum::Checksum;
 use bnnc_base::dtype::Precision;

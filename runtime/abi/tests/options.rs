@@ -2,15 +2,15 @@
 //! executable may set have a field in the manifest.
 
 use bnnc_abi::augmentation::Augmentation;
-use bnnc_abi::collapsed::CollapsedOptions;
-use bnnc_abi::dropout::DropoutOptions;
-use bnnc_abi::iterates::{EnsembleOptions, IterateOptions, SwagOptions};
-use bnnc_abi::laplace;
 use bnnc_abi::manifest::{RateSchedule, Training};
 use bnnc_abi::method::declare::{Mismatch, OptionGroup, OptionSource, Ranking, RawOption};
 use bnnc_abi::method::{self, Finds, MethodDef, OptionKind};
-use bnnc_abi::sampling::{ChainOptions, Transition};
-use bnnc_abi::variational::ViOptions;
+use bnnc_abi::methods::collapsed::CollapsedOptions;
+use bnnc_abi::methods::dropout::DropoutOptions;
+use bnnc_abi::methods::iterates::{EnsembleOptions, IterateOptions, SwagOptions};
+use bnnc_abi::methods::laplace;
+use bnnc_abi::methods::sampling::{ChainOptions, Transition};
+use bnnc_abi::methods::variational::ViOptions;
 use std::sync::Arc;
 
 /// Reads all options of a method, at most one of which has a given value. Returns the number of

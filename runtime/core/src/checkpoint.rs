@@ -26,7 +26,7 @@ mod training;
 use crate::diagnostics;
 use crate::fingerprint::Fingerprint;
 use crate::store::{self, ChainStore, RecordLayout};
-use bnnc_abi::sampling::DrawStorage;
+use bnnc_abi::methods::sampling::DrawStorage;
 use bnnc_base::checksum::Checksum;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_data::{file, write};

@@ -8,7 +8,7 @@ mod folder;
 mod posterior;
 mod size;
 
-use bnnc_abi::sampling::ChainOptions;
+use bnnc_abi::methods::sampling::ChainOptions;
 use bnnc_base::diagnostic::{Code, Diagnostic};
 use bnnc_base::number::rounded;
 use bnnc_base::reports;

@@ -4,8 +4,8 @@
 mod values;
 
 use bnnc_abi::manifest::{Binding, DataSource, InferenceBlock, Output, OutputKind};
+use bnnc_abi::methods::sampling::PreparedColumn;
 use bnnc_abi::plan::{Plan, Storage};
-use bnnc_abi::sampling::PreparedColumn;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::dtype::Precision;
 use bnnc_base::fault::Fault;

@@ -5,7 +5,7 @@ use crate::sources::Sources;
 use bnnc_abi::manifest::{Manifest, Start};
 use bnnc_abi::method::Phase;
 use bnnc_abi::method::declare::OptionGroup;
-use bnnc_abi::sampling::{ChainOptions, Sampling, Steps, Transition};
+use bnnc_abi::methods::sampling::{ChainOptions, Sampling, Steps, Transition};
 use bnnc_base::checksum::Checksum;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_data::file::files_of;

@@ -5,7 +5,7 @@
 
 use bnnc_abi::data::{DataSpec, Divisor, Format, Test};
 use bnnc_abi::manifest::Manifest;
-use bnnc_abi::sampling::DrawStorage;
+use bnnc_abi::methods::sampling::DrawStorage;
 use bnnc_base::checksum::Checksum;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::source::{SourceId, Span};

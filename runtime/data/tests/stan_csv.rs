@@ -4,10 +4,14 @@
 
 mod folder;
 
-use bnnc_abi::sampling::{
-    Adaptation, Correction, Estimator, HmcOptions, Loss, MalaOptions, MetricKind, NutsOptions, Penalty,
-    Proposal, RandomWalkOptions, SghmcOptions, SgldOptions, Steps, Transition,
-};
+use bnnc_abi::methods::sampling::samplers::hmc::HmcOptions;
+use bnnc_abi::methods::sampling::samplers::mala::MalaOptions;
+use bnnc_abi::methods::sampling::samplers::nuts::NutsOptions;
+use bnnc_abi::methods::sampling::samplers::penalty::{Correction, Estimator, Loss, Penalty, Proposal};
+use bnnc_abi::methods::sampling::samplers::random_walk::RandomWalkOptions;
+use bnnc_abi::methods::sampling::samplers::sghmc::SghmcOptions;
+use bnnc_abi::methods::sampling::samplers::sgld::SgldOptions;
+use bnnc_abi::methods::sampling::{Adaptation, MetricKind, Steps, Transition};
 use bnnc_data::write::stan_csv::{ChainWriter, CsvSite, Settings};
 use folder::Folder;
 use std::fs;

@@ -1,7 +1,7 @@
 //! The results of Markov chains, in the form that the rest of a run uses: draws, diagnosed quantities, and convergence diagnostics.
 
 use bnnc_abi::manifest::{InferenceBlock, State};
-use bnnc_abi::sampling::Sampling;
+use bnnc_abi::methods::sampling::Sampling;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::shape::Sizes;
 use bnnc_core::states::StateValues;

@@ -6,7 +6,7 @@ use crate::chains::SamplingResult;
 use crate::draws::StateDraws;
 use crate::posterior::Posterior;
 use bnnc_abi::manifest::{InferenceBlock, Output, OutputKind};
-use bnnc_abi::sampling::{LooPolicy, Sampling};
+use bnnc_abi::methods::sampling::{LooPolicy, Sampling};
 use bnnc_core::context::{Context, Stop};
 use bnnc_core::feed::examples;
 use bnnc_core::predict::{Predictor, units};

@@ -3,7 +3,7 @@
 
 mod models;
 
-use bnnc_abi::laplace::PriorStructure;
+use bnnc_abi::methods::laplace::PriorStructure;
 use bnnc_kernels::pool::Pool;
 use bnnc_laplace::curvature::{Curvature, KroneckerBlock, LowRank, NotPositive, Prior};
 use bnnc_laplace::marginal::{

@@ -880,7 +880,7 @@ fn large_factors_multiply_back_and_invert() {
 
 #[test]
 fn predicted_memory_covers_the_arrays_of_the_posterior() {
-    use bnnc_abi::laplace::Structure;
+    use bnnc_abi::methods::laplace::Structure;
     let pool = pool();
     let size = |posterior: &GaussianPosterior| {
         posterior
@@ -889,13 +889,14 @@ fn predicted_memory_covers_the_arrays_of_the_posterior() {
             .map(|array| array.2.len() as u64 * 8)
             .sum::<u64>()
     };
-    let blocks = [(2, 3, true), (1, 4, false)].map(|(left, right, swapped)| bnnc_abi::laplace::WeightBlock {
-        name: String::new(),
-        weights: 0,
-        left,
-        right,
-        swapped,
-    });
+    let blocks =
+        [(2, 3, true), (1, 4, false)].map(|(left, right, swapped)| bnnc_abi::methods::laplace::WeightBlock {
+            name: String::new(),
+            weights: 0,
+            left,
+            right,
+            swapped,
+        });
     let structures = [
         Structure::Full,
         Structure::Diagonal,

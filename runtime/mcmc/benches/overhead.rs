@@ -1,9 +1,10 @@
 //! Measures the time that a leapfrog step takes in addition to the evaluation of its gradient:
 //! `cargo bench -p bnnc-mcmc --bench overhead`.
 
-use bnnc_abi::sampling::{Adaptation, MetricKind, NutsOptions, Transition};
+use bnnc_abi::methods::sampling::samplers::nuts::NutsOptions;
+use bnnc_abi::methods::sampling::{Adaptation, MetricKind, Transition};
 use bnnc_mcmc::noise::ChainNoise;
-use bnnc_mcmc::registry::sampler;
+use bnnc_mcmc::samplers::sampler;
 use bnnc_mcmc::seam::{Answers, Target, next};
 use bnnc_mcmc::setup::Setup;
 use std::time::{Duration, Instant};

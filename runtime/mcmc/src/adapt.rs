@@ -5,7 +5,7 @@ pub mod metric;
 pub mod step_size;
 pub mod windows;
 
-use bnnc_abi::sampling::{Adaptation, MetricKind};
+use bnnc_abi::methods::sampling::{Adaptation, MetricKind};
 use gradients::Spreads;
 use metric::{RunningMoments, Whitening};
 use serde::{Deserialize, Serialize};

@@ -12,7 +12,7 @@ use crate::noise::{ChainNoise, TrialStep};
 use crate::saved;
 use crate::seam::{Answer, Corrupt, Draw, Sampler, SamplerRequest};
 use crate::setup::Setup;
-use bnnc_abi::sampling::Adaptation;
+use bnnc_abi::methods::sampling::Adaptation;
 use points::{PointSlot, Points};
 use serde::{Deserialize, Serialize};
 

@@ -1,6 +1,6 @@
 //! Step-size schedules for samplers without an acceptance step.
 
-use bnnc_abi::sampling::Steps;
+use bnnc_abi::methods::sampling::Steps;
 use std::f64::consts::PI;
 
 /// The step sizes of all iterations of a run.

@@ -1,7 +1,7 @@
 //! The arguments from which every sampler is created.
 
 use crate::noise::ChainNoise;
-use bnnc_abi::sampling::Transition;
+use bnnc_abi::methods::sampling::Transition;
 
 /// The arguments of every sampler's constructor.
 #[derive(Clone, Debug)]

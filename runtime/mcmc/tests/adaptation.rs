@@ -4,9 +4,11 @@
 mod chains;
 mod targets;
 
-use bnnc_abi::sampling::{Adaptation, HmcOptions, MetricKind, NutsOptions, Transition};
+use bnnc_abi::methods::sampling::samplers::hmc::HmcOptions;
+use bnnc_abi::methods::sampling::samplers::nuts::NutsOptions;
+use bnnc_abi::methods::sampling::{Adaptation, MetricKind, Transition};
 use bnnc_mcmc::adapt::metric::Whitening;
-use bnnc_mcmc::nuts::nuts as sampler;
+use bnnc_mcmc::samplers::nuts::nuts as sampler;
 use bnnc_mcmc::seam::Sampler;
 use chains::{Density, Length, draws, resumes};
 use targets::{METRICS, adapted, fixed, nuts, place, run, unadapted};
@@ -81,11 +83,11 @@ fn states_of_other_samplers_are_rejected() {
         steps: 4,
         adaptation: adapted(MetricKind::Diagonal),
     });
-    let hmc = |start: &[f64]| bnnc_mcmc::registry::sampler(&unadapted(&transition, start, 0));
+    let hmc = |start: &[f64]| bnnc_mcmc::samplers::sampler(&unadapted(&transition, start, 0));
     assert!(hmc(&[0.0; 2]).restore(&bytes).is_err());
     for length in 0..bytes.len() {
         let transition = nuts(adapted(MetricKind::Diagonal));
-        let mut sampler = bnnc_mcmc::registry::sampler(&unadapted(&transition, &[0.0; 2], 0));
+        let mut sampler = bnnc_mcmc::samplers::sampler(&unadapted(&transition, &[0.0; 2], 0));
         assert!(sampler.restore(&bytes[..length]).is_err());
     }
 }
@@ -201,7 +203,7 @@ fn temperature_divides_the_likelihood() {
     let transition = nuts(fixed(0.1));
     let mut setup = unadapted(&transition, &[0.0; 2], 0);
     setup.temperature = 4.0;
-    let mut sampler = bnnc_mcmc::registry::sampler(&setup);
+    let mut sampler = bnnc_mcmc::samplers::sampler(&setup);
     let SamplerRequest::Gradient { at, rows, scale } = sampler.advance(Answer::Go) else {
         unreachable!("the density at the start is needed");
     };

@@ -4,10 +4,10 @@
 mod chains;
 mod targets;
 
-use bnnc_abi::sampling::{Adaptation, MetricKind};
+use bnnc_abi::methods::sampling::{Adaptation, MetricKind};
 use bnnc_mcmc::diagnostics::Summariser;
 use bnnc_mcmc::noise::{ChainNoise, Purpose};
-use bnnc_mcmc::registry;
+use bnnc_mcmc::samplers;
 use bnnc_mcmc::setup::Setup;
 use chains::{Density, Drawn, draws, stat};
 use targets::{adapted, nuts};
@@ -37,7 +37,7 @@ fn sweep(
             let start: Vec<f64> = (0..dimension)
                 .map(|at| 4.0 * noise.uniform(Purpose::Start, 0, at) - 2.0)
                 .collect();
-            let mut sampler = registry::sampler(&Setup {
+            let mut sampler = samplers::sampler(&Setup {
                 transition: &transition,
                 start: &start,
                 shards: &[0],
@@ -246,7 +246,7 @@ fn keeps_correlations(density: impl Fn(&[f64], &mut [f64]) -> f64, dimension: us
         temperature: 1.0,
         noise: ChainNoise::new(1, "curved", chain),
     };
-    let mut sampler = registry::sampler(&setup);
+    let mut sampler = samplers::sampler(&setup);
     draws(sampler.as_mut(), &mut Density(&density), 1000);
     let metric = sampler.inverse_metric();
     let below = (0..metric.len()).filter(|at| at % dimension < at / dimension);

@@ -2,7 +2,10 @@
 #![allow(clippy::unwrap_used)]
 
 use bnnc_abi::manifest::OutputKind;
-use bnnc_abi::sampling::{Adaptation, HmcOptions, MetricKind, NutsOptions, RandomWalkOptions, Transition};
+use bnnc_abi::methods::sampling::samplers::hmc::HmcOptions;
+use bnnc_abi::methods::sampling::samplers::nuts::NutsOptions;
+use bnnc_abi::methods::sampling::samplers::random_walk::RandomWalkOptions;
+use bnnc_abi::methods::sampling::{Adaptation, MetricKind, Transition};
 use bnnc_base::diagnostic::{Diagnostic, Severity};
 use bnnc_mcmc::diagnostics::advice::rows_not_left_out;
 use bnnc_mcmc::diagnostics::{CODES, ChainFacts, QuantitySummary, advice};

@@ -4,10 +4,11 @@
 mod chains;
 mod targets;
 
-use bnnc_abi::sampling::{HmcOptions, Transition};
+use bnnc_abi::methods::sampling::Transition;
+use bnnc_abi::methods::sampling::samplers::hmc::HmcOptions;
 use bnnc_mcmc::hamiltonian::points::PointSlot;
 use bnnc_mcmc::hamiltonian::{Hamiltonian, Next, STATS, Trajectory, TrajectoryContext, TrajectoryOutcome};
-use bnnc_mcmc::hmc::hmc;
+use bnnc_mcmc::samplers::hmc::hmc;
 use bnnc_mcmc::seam::Sampler;
 use chains::{Density, Drawn, Length, draws};
 use targets::{

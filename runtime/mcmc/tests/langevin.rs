@@ -3,9 +3,10 @@
 
 mod chains;
 
-use bnnc_abi::sampling::{Adaptation, MalaOptions, MetricKind, Transition};
+use bnnc_abi::methods::sampling::samplers::mala::MalaOptions;
+use bnnc_abi::methods::sampling::{Adaptation, MetricKind, Transition};
 use bnnc_mcmc::noise::{ChainNoise, Purpose};
-use bnnc_mcmc::registry;
+use bnnc_mcmc::samplers;
 use bnnc_mcmc::seam::{Answer, SamplerRequest, Target};
 use bnnc_mcmc::setup::Setup;
 use chains::{Density, Drawn, Length, deviation, draws, mean, sampler, stat};
@@ -245,7 +246,7 @@ fn each_iteration_requests_one_gradient() {
         temperature: 4.0,
         noise: ChainNoise::new(1, "chain", 0),
     };
-    let mut sampler = registry::sampler(&setup);
+    let mut sampler = samplers::sampler(&setup);
     let (mut gradients, mut answer) = (0, Answer::Go);
     for drawn in 0..10 {
         loop {

@@ -2,9 +2,11 @@
 
 mod chains;
 
-use bnnc_abi::sampling::{
-    Adaptation, MalaOptions, MetricKind, RandomWalkOptions, SghmcOptions, SgldOptions, Steps, Transition,
-};
+use bnnc_abi::methods::sampling::samplers::mala::MalaOptions;
+use bnnc_abi::methods::sampling::samplers::random_walk::RandomWalkOptions;
+use bnnc_abi::methods::sampling::samplers::sghmc::SghmcOptions;
+use bnnc_abi::methods::sampling::samplers::sgld::SgldOptions;
+use bnnc_abi::methods::sampling::{Adaptation, MetricKind, Steps, Transition};
 use bnnc_mcmc::seam::{self, Answers};
 use chains::{Length, Mean, sampler};
 use std::alloc::{GlobalAlloc, Layout, System};

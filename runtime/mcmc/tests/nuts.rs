@@ -4,7 +4,7 @@
 mod chains;
 mod targets;
 
-use bnnc_abi::sampling::{Adaptation, MetricKind};
+use bnnc_abi::methods::sampling::{Adaptation, MetricKind};
 use chains::{Density, Length};
 use targets::{METRICS, Mean, adapted, check, furthest, no_divergences, normal_means, nuts, place, run};
 

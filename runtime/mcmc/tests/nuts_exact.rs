@@ -5,10 +5,11 @@ mod chains;
 mod recursive;
 mod targets;
 
-use bnnc_abi::sampling::{Adaptation, MetricKind, NutsOptions, Transition};
+use bnnc_abi::methods::sampling::samplers::nuts::NutsOptions;
+use bnnc_abi::methods::sampling::{Adaptation, MetricKind, Transition};
 use bnnc_mcmc::adapt::metric::Whitening;
 use bnnc_mcmc::noise::{ChainNoise, Purpose};
-use bnnc_mcmc::nuts::nuts as sampler;
+use bnnc_mcmc::samplers::nuts::nuts as sampler;
 use chains::{Density, draws};
 use recursive::{Mistake, Recursive};
 use targets::{Exact, REFUSED, adapted, fixed, nuts, place, unadapted};
@@ -171,7 +172,7 @@ const LAWS: [(&Exact<'static>, Law); 3] = [(&LOGISTIC, logistic), (&GUMBEL, gumb
 fn departures(transition: &Transition) -> [f64; 3] {
     LAWS.map(|(exact, law)| {
         exact.departure(4000, |start, chain| {
-            let mut sampler = bnnc_mcmc::registry::sampler(&unadapted(transition, start, chain));
+            let mut sampler = bnnc_mcmc::samplers::sampler(&unadapted(transition, start, chain));
             draws(sampler.as_mut(), &mut Density(law), 4).remove(3).position
         })
     })

@@ -4,7 +4,8 @@
 mod chains;
 mod targets;
 
-use bnnc_abi::sampling::{HmcOptions, MetricKind, Transition};
+use bnnc_abi::methods::sampling::samplers::hmc::HmcOptions;
+use bnnc_abi::methods::sampling::{MetricKind, Transition};
 use bnnc_mcmc::seam::{Answers, next};
 use chains::{Density, Length, sampler};
 use std::alloc::{GlobalAlloc, Layout, System};

@@ -1,8 +1,9 @@
 //! Tests that an iteration of the penalty method does not allocate memory.
 
-use bnnc_abi::sampling::{Correction, Estimator, Loss, Penalty, Proposal, Transition};
+use bnnc_abi::methods::sampling::Transition;
+use bnnc_abi::methods::sampling::samplers::penalty::{Correction, Estimator, Loss, Penalty, Proposal};
 use bnnc_mcmc::noise::ChainNoise;
-use bnnc_mcmc::registry::sampler;
+use bnnc_mcmc::samplers::sampler;
 use bnnc_mcmc::seam::{Answers, Target, next};
 use bnnc_mcmc::setup::Setup;
 use std::alloc::{GlobalAlloc, Layout, System};

@@ -3,7 +3,8 @@
 
 mod chains;
 
-use bnnc_abi::sampling::{Adaptation, MetricKind, RandomWalkOptions, Transition};
+use bnnc_abi::methods::sampling::samplers::random_walk::RandomWalkOptions;
+use bnnc_abi::methods::sampling::{Adaptation, MetricKind, Transition};
 use bnnc_mcmc::seam::{Answer, SamplerRequest};
 use chains::{Density, Drawn, Length, deviation, draws, mean, sampler, stat};
 use std::f64::consts::PI;

@@ -3,9 +3,11 @@
 
 mod chains;
 
-use bnnc_abi::sampling::{SghmcOptions, SgldOptions, Steps, Transition};
+use bnnc_abi::methods::sampling::samplers::sghmc::SghmcOptions;
+use bnnc_abi::methods::sampling::samplers::sgld::SgldOptions;
+use bnnc_abi::methods::sampling::{Steps, Transition};
 use bnnc_mcmc::noise::{ChainNoise, Purpose};
-use bnnc_mcmc::registry;
+use bnnc_mcmc::samplers;
 use bnnc_mcmc::seam::{Answer, SamplerRequest};
 use bnnc_mcmc::setup::Setup;
 use chains::{Density, Length, Mean, draws, mean, sampler, stat};
@@ -238,7 +240,7 @@ fn temperature_divides_the_likelihood_only() {
         temperature: 4.0,
         noise: ChainNoise::new(3, "tempered", 0),
     };
-    let mut sampler = registry::sampler(&setup);
+    let mut sampler = samplers::sampler(&setup);
     let drawn = draws(&mut *sampler, &mut target, 40_200);
     let chain: Vec<f64> = drawn[200..].iter().map(|draw| draw.position[0]).collect();
     let tempered = Mean {

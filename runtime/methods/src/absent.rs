@@ -2,9 +2,9 @@
 //! programs that another build compiled.
 
 use bnnc_abi::code::Artifact;
-use bnnc_abi::manifest::{InferenceBlock, Train};
+use bnnc_abi::manifest::InferenceBlock;
 use bnnc_base::diagnostics::not_in_build;
-use bnnc_base::shape::Sizes;
+use bnnc_base::shape::{Sizes, Symbol};
 use bnnc_core::context::Stop;
 use bnnc_inference::method::{MemoryExtent, Method, MethodInputs, Saved};
 use bnnc_inference::posterior::SharedPosterior;
@@ -14,8 +14,6 @@ use bnnc_inference::posterior::SharedPosterior;
 pub struct Absent<'a> {
     /// The inference block that cannot run.
     pub infer: &'a InferenceBlock,
-    /// The plan of the training that the method would run first.
-    pub train: &'a Train,
 }
 
 impl Absent<'_> {
@@ -35,11 +33,17 @@ impl Method for Absent<'_> {
     }
 
     fn program(&self) -> &Artifact {
-        &self.train.step
+        match self.infer.training() {
+            Some(train) => &train.step,
+            None => &self.infer.predict,
+        }
     }
 
     fn step_sizes(&self, rows: usize) -> Sizes {
-        self.train.sizes(rows)
+        match self.infer.training() {
+            Some(train) => train.sizes(rows),
+            None => Sizes::default().with(Symbol::Batch, rows),
+        }
     }
 
     fn finding(&self, _: &MemoryExtent<'_>) -> u64 {

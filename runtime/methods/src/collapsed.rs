@@ -26,9 +26,11 @@ pub mod published;
 pub mod report;
 pub mod sampled;
 
-use bnnc_abi::collapsed::{Collapsed, LocationForm};
-use bnnc_abi::laplace::Likelihood;
+use crate::MethodFolder;
 use bnnc_abi::manifest::{InferenceBlock, OutputKind};
+use bnnc_abi::methods::Work;
+use bnnc_abi::methods::collapsed::{Collapsed, LocationForm};
+use bnnc_abi::methods::laplace::Likelihood;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_core::context::{Context, Stop};
 use bnnc_core::forecast::Forecaster;
@@ -41,6 +43,16 @@ use choice::Choice;
 use integrals::Integrals;
 pub use posterior::CollapsedPosterior;
 use sampled::SampledPredictions;
+
+/// The method `collapsed`.
+pub(crate) const FOLDER: MethodFolder = MethodFolder {
+    of: |infer| match &infer.work {
+        Work::Collapsed(collapsed) => Some(Box::new(method::Collapses { infer, collapsed })),
+        _ => None,
+    },
+    codes: diagnostics::CODES,
+    prefix: Some(choice::PREFIX),
+};
 
 /// Returns whether the integrals have exact forms. If the integrals do not have exact forms, the
 /// weights are drawn from the box.

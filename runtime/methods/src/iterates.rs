@@ -4,8 +4,10 @@
 pub mod diagnostics;
 pub mod method;
 
-use bnnc_abi::iterates::Ensemble;
+use crate::MethodFolder;
 use bnnc_abi::manifest::InferenceBlock;
+use bnnc_abi::methods::Work;
+use bnnc_abi::methods::iterates::Ensemble;
 use bnnc_core::context::Stop;
 use bnnc_core::states::StateValues;
 use bnnc_training::history::{History, ValidationCurve};
@@ -14,6 +16,17 @@ use bnnc_training::restarts::{Numbered, NumberedRuns};
 use bnnc_training::start::Starts;
 use bnnc_training::{Task, TrainingResult, maximum, restarts, spread, train};
 use std::sync::Arc;
+
+/// The methods `swag` and `ensemble`.
+pub(crate) const FOLDER: MethodFolder = MethodFolder {
+    of: |infer| match &infer.work {
+        Work::Swag(swag) => Some(Box::new(method::Averages { infer, swag })),
+        Work::Ensemble(ensemble) => Some(Box::new(method::Ensembles { infer, ensemble })),
+        _ => None,
+    },
+    codes: diagnostics::CODES,
+    prefix: None,
+};
 
 /// Returns the seed of an ensemble member. `map` with this seed finds the same point as the
 /// ensemble member.

@@ -33,8 +33,10 @@ pub mod spread;
 pub mod tune;
 pub mod weights;
 
-use bnnc_abi::laplace::{Laplace, PriorPrecision, Structure};
+use crate::MethodFolder;
 use bnnc_abi::manifest::{InferenceBlock, Length};
+use bnnc_abi::methods::Work;
+use bnnc_abi::methods::laplace::{Laplace, PriorPrecision, Structure};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_core::context::{Context, Stop};
 use bnnc_core::diagnostics::bound::skewed_at_bound;
@@ -53,6 +55,16 @@ use online::Chosen;
 use prior::LocalPrior;
 use select::EarlierVariances;
 use tune::{TuningProblem, rise};
+
+/// The method `laplace`.
+pub(crate) const FOLDER: MethodFolder = MethodFolder {
+    of: |infer| match &infer.work {
+        Work::Laplace(laplace) => Some(Box::new(method::Approximates { infer, laplace })),
+        _ => None,
+    },
+    codes: diagnostics::CODES,
+    prefix: Some(gaussian::PREFIX),
+};
 
 /// A centre counts as a maximum if, according to the Gaussian, the log posterior can rise by at
 /// most this amount per weight.

@@ -11,8 +11,10 @@ pub mod quantities;
 pub mod report;
 pub mod target;
 
+use crate::MethodFolder;
 use bnnc_abi::manifest::{InferenceBlock, SiteReport};
-use bnnc_abi::sampling::{DrawStorage, MetricKind, Sampling};
+use bnnc_abi::methods::Work;
+use bnnc_abi::methods::sampling::{DrawStorage, MetricKind, Sampling};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::fault::Fault;
 use bnnc_core::context::{Context, Stop};
@@ -26,6 +28,16 @@ use bnnc_inference::sites::Sites;
 use chains::Chains;
 use std::sync::Arc;
 use target::Shared;
+
+/// The samplers.
+pub(crate) const FOLDER: MethodFolder = MethodFolder {
+    of: |infer| match &infer.work {
+        Work::Sampling(sampling) => Some(Box::new(method::Samples { infer, sampling })),
+        _ => None,
+    },
+    codes: diagnostics::CODES,
+    prefix: None,
+};
 
 /// Samples the posterior of one inference block, given the training rows of a data set. The chains
 /// begin at the given start.

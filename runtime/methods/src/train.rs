@@ -1,8 +1,10 @@
 //! The methods `vi`, `map` and `dropout`. The result of their training is an approximate posterior
 //! or a point estimate.
 
+use crate::MethodFolder;
 use bnnc_abi::code::Artifact;
 use bnnc_abi::manifest::{InferenceBlock, State, Train};
+use bnnc_abi::methods::Work;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::shape::Sizes;
 use bnnc_core::context::{Context, Stop};
@@ -21,6 +23,16 @@ use bnnc_training::{TrainingResult, memory, report, restarts, train};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::sync::Arc;
+
+/// The methods `vi`, `map` and `dropout`.
+pub(crate) const FOLDER: MethodFolder = MethodFolder {
+    of: |infer| match &infer.work {
+        Work::Train(train) => Some(Box::new(Trains { infer, train })),
+        _ => None,
+    },
+    codes: &[],
+    prefix: None,
+};
 
 /// The result of a training run: an approximate posterior or a point estimate.
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -8,8 +8,8 @@ pub fn all() -> impl Iterator<Item = &'static Code> {
         bnnc_core::diagnostics::CODES,
         bnnc_training::diagnostics::CODES,
         bnnc_audit::diagnostics::CODES,
-        bnnc_methods::CODES,
         &[bnnc_inference::diagnostics::CODES],
     ];
-    MODULES.iter().copied().flatten().copied().flatten().copied()
+    let of_crates = MODULES.iter().copied().flatten().copied().flatten().copied();
+    of_crates.chain(bnnc_methods::codes())
 }

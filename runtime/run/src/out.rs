@@ -333,10 +333,7 @@ pub fn read(folder: &Path) -> Result<(SavedRun, HashMap<String, StateValues>), D
     let saved = saved(folder)?;
     let mut values: HashMap<String, StateValues> = HashMap::new();
     each_tensor(folder, |infer, state, _, numbers| {
-        if !bnnc_methods::PREFIXES
-            .iter()
-            .any(|prefix| state.starts_with(prefix))
-        {
+        if bnnc_methods::is_state(state) {
             let of_infer = values.entry(infer.to_owned()).or_default();
             of_infer.insert(state.to_owned(), numbers.collect());
         }

@@ -2,8 +2,8 @@
 
 use crate::out;
 use bnnc_abi::data::DataSpec;
-use bnnc_abi::laplace::{Laplace, Likelihood};
 use bnnc_abi::manifest::{DataSource, InferenceBlock};
+use bnnc_abi::methods::laplace::{Laplace, Likelihood};
 use bnnc_audit::Ranges;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_core::columns::{Columns, places};

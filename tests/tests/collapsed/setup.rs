@@ -1,7 +1,7 @@
 //! Programs, data and comparisons that several tests use.
 
-use bnnc_abi::collapsed::Collapsed;
 use bnnc_abi::manifest::{InferenceBlock, Work};
+use bnnc_abi::methods::collapsed::Collapsed;
 use bnnc_core::context::Context;
 use bnnc_core::predict::Predictive;
 use bnnc_data::write::ResultColumn;

@@ -3,8 +3,8 @@
 //! forms. The derivatives of the location agree with finite differences.
 
 use super::setup::{assert_close, compiled, inputs, network, number, on_model, results};
-use bnnc_abi::collapsed::LocationForm;
-use bnnc_abi::laplace::Likelihood;
+use bnnc_abi::methods::collapsed::LocationForm;
+use bnnc_abi::methods::laplace::Likelihood;
 use bnnc_base::dtype::Precision;
 use bnnc_base::shape::{Sizes, Symbol};
 use bnnc_graph::tensor::Tensor;

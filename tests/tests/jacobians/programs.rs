@@ -268,7 +268,7 @@ fn spread(name: &str, found: &Approximation, base: &HashMap<String, Tensor>, slo
         input.insert(format!("{}/$variance", weights.state), variance);
     }
     let want = Tensor::from_fn(vec![ROWS, COLUMNS, COLUMNS], |at| {
-        let of = |(weights, slope): (&bnnc_abi::laplace::Weights, &Tensor)| {
+        let of = |(weights, slope): (&bnnc_abi::methods::laplace::Weights, &Tensor)| {
             let variance = &input[&format!("{}/$variance", weights.state)];
             let term =
                 |d: usize| slope.at(&[at[0], at[1], d]) * variance.data[d] * slope.at(&[at[0], at[2], d]);

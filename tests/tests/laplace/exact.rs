@@ -3,8 +3,8 @@
 use crate::setup::{
     LINE, POINTS, approximated, close, column, compiled, design, folder, outcome, rejected, shown_so, stopped,
 };
-use bnnc_abi::laplace::Structure;
 use bnnc_abi::manifest::Work;
+use bnnc_abi::methods::laplace::Structure;
 use bnnc_core::context::Context;
 use bnnc_data::write::ResultColumn;
 use bnnc_kernels::pool::Pool;

@@ -3,8 +3,8 @@
 use crate::setup::{
     LINE, POINTS, compiled, design, folder, inverse, rejected, safetensors, shown_so, stopped,
 };
-use bnnc_abi::laplace::{Link, Over, Score};
 use bnnc_abi::manifest::Work;
+use bnnc_abi::methods::laplace::{Link, Over, Score};
 use bnnc_base::diagnostic::Place;
 use bnnc_kernels::pool::Pool;
 use bnnc_methods::laplace::Approximated;

@@ -8,16 +8,16 @@ use crate::diagnostics;
 use crate::failure::CompileFailure;
 use crate::methods::iterates::with_means;
 use crate::methods::{BuiltPrograms, Kept, Method, Parts, Programs};
-use bnnc_abi::collapsed::{
-    Collapsed, CollapsedOptions, CollapsedSettings, Compat, LikelihoodNoise, LocationForm, NoiseForm, Radius,
-    Selection,
-};
 use bnnc_abi::cost::Cost;
-use bnnc_abi::iterates::{Covariance, SwagOptions};
-use bnnc_abi::laplace::{self, Likelihood};
 use bnnc_abi::manifest::{InferenceBlock, SiteReport, Work};
 use bnnc_abi::method::MethodDef;
 use bnnc_abi::method::declare::OptionName;
+use bnnc_abi::methods::collapsed::{
+    Collapsed, CollapsedOptions, CollapsedSettings, Compat, LikelihoodNoise, LocationForm, NoiseForm, Radius,
+    Selection,
+};
+use bnnc_abi::methods::iterates::{Covariance, SwagOptions};
+use bnnc_abi::methods::laplace::{self, Likelihood};
 use bnnc_base::dtype::Precision;
 use bnnc_math::triangle::ALPHA_L2;
 use bnnc_rewrite::density::Densities;

@@ -4,8 +4,8 @@
 use crate::compilation::{Compilation, ElaboratedInference};
 use crate::failure::CompileFailure;
 use crate::methods::{BuiltPrograms, Method, Parts};
-use bnnc_abi::dropout::DropoutOptions;
 use bnnc_abi::method::MethodDef;
+use bnnc_abi::methods::dropout::DropoutOptions;
 use bnnc_rewrite::density::Densities;
 use bnnc_rewrite::methods::dropout::{Dropped, Masks, dropped};
 use bnnc_rewrite::methods::train::Objective;

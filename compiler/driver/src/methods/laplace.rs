@@ -9,14 +9,14 @@ use crate::failure::CompileFailure;
 use crate::methods::{BuiltPrograms, Method, Parts, Programs};
 use bnnc_abi::cost::Cost;
 use bnnc_abi::data::Schema;
-use bnnc_abi::laplace as plain;
-use bnnc_abi::laplace::{
-    CurvatureKind, GaussianOptions, Laplace, Likelihood, Link, Over, PriorPrecision, PriorStructure, Score,
-    Structure,
-};
 use bnnc_abi::manifest::Work;
 use bnnc_abi::method::MethodDef;
 use bnnc_abi::method::declare::OptionName;
+use bnnc_abi::methods::laplace as plain;
+use bnnc_abi::methods::laplace::{
+    CurvatureKind, GaussianOptions, Laplace, Likelihood, Link, Over, PriorPrecision, PriorStructure, Score,
+    Structure,
+};
 use bnnc_abi::plan::Plan;
 use bnnc_base::fault::Fault;
 use bnnc_graph::function::Function;

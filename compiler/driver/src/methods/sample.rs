@@ -10,12 +10,13 @@ use bnnc_abi::cost::Cost;
 use bnnc_abi::manifest::{InferenceBlock, Work};
 use bnnc_abi::method::MethodDef;
 use bnnc_abi::method::declare::OptionName;
+use bnnc_abi::methods::sampling::samplers::sgld::SgldOptions;
+use bnnc_abi::methods::sampling::{
+    ChainOptions, DiagnosedQuantities, LooPolicy, Prepare, PreparedColumn, SamplerKind, Sampling, Steps,
+    Transition,
+};
 use bnnc_abi::names::layer_of;
 use bnnc_abi::run_options::OptionConflict;
-use bnnc_abi::sampling::{
-    ChainOptions, DiagnosedQuantities, LooPolicy, Prepare, PreparedColumn, SamplerKind, Sampling,
-    SgldOptions, Steps, Transition,
-};
 use bnnc_base::dtype::Precision;
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Dim, Sizes, Symbol};

@@ -22,8 +22,8 @@ use crate::methods::laplace::outputs::moved;
 use crate::pass::PassContext;
 use crate::pipeline::StageFunctions;
 use crate::{kl, pipeline, pipelines};
-use bnnc_abi::collapsed::LocationForm;
-use bnnc_abi::laplace::{Likelihood, Weights};
+use bnnc_abi::methods::collapsed::LocationForm;
+use bnnc_abi::methods::laplace::{Likelihood, Weights};
 use bnnc_abi::ports::PortName;
 use bnnc_base::shape::Sizes;
 use bnnc_graph::dist::Support;
@@ -33,7 +33,7 @@ use pieces::KinkedFunction;
 use std::sync::Arc;
 
 /// The programs of one collapsed inference run. The programs have the ports that
-/// `bnnc_abi::collapsed::Collapsed` declares.
+/// `bnnc_abi::methods::collapsed::Collapsed` declares.
 #[derive(Clone, Debug)]
 pub struct Collapse {
     /// The sites whose elements may be collapsed.

@@ -27,7 +27,7 @@ use super::task::Refusal;
 use crate::density::Densities;
 use crate::pass::PassContext;
 use crate::{kl, pipeline, pipelines};
-use bnnc_abi::laplace::{Likelihood, WeightBlock, Weights};
+use bnnc_abi::methods::laplace::{Likelihood, WeightBlock, Weights};
 use bnnc_base::shape::{Dim, Symbol};
 use bnnc_graph::dist::Support;
 use bnnc_graph::function::Function;
@@ -87,7 +87,7 @@ pub struct SmallerPrograms {
 }
 
 /// The programs of one Laplace approximation. The programs have the ports that
-/// `bnnc_abi::laplace::Laplace` declares.
+/// `bnnc_abi::methods::laplace::Laplace` declares.
 #[derive(Clone, Debug)]
 pub struct Approximation {
     /// The approximated weights.

@@ -36,7 +36,7 @@ use hoist::hoist;
 use std::sync::Arc;
 
 /// The programs of one sampling run. The programs have the ports that
-/// `bnnc_abi::sampling::Sampling` declares.
+/// `bnnc_abi::methods::sampling::Sampling` declares.
 #[derive(Clone, Debug)]
 pub struct SamplingPrograms {
     /// Computes the values in `density` and `rows` that stay constant during sampling. `None` if no

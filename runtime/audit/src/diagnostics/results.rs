@@ -1,7 +1,7 @@
 //! Diagnostics about results that contradict the assumptions of the model.
 
-use bnnc_abi::laplace::{Laplace, Likelihood, Link};
 use bnnc_abi::manifest::{Output, OutputKind};
+use bnnc_abi::methods::laplace::{Laplace, Likelihood, Link};
 use bnnc_base::codes;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::number::rounded;

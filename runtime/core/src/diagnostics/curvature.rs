@@ -2,9 +2,9 @@
 //! derivative.
 
 use super::warning;
-use bnnc_abi::laplace::{CurvatureKind, GaussianOptions, Laplace, Likelihood, Link, Structure};
 use bnnc_abi::method::{self, Finds, MethodDef};
-use bnnc_abi::sampling::SamplerKind;
+use bnnc_abi::methods::laplace::{CurvatureKind, GaussianOptions, Laplace, Likelihood, Link, Structure};
+use bnnc_abi::methods::sampling::SamplerKind;
 use bnnc_base::codes;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::number::rounded;

@@ -10,7 +10,7 @@
 
 use crate::diagnostics;
 use crate::write::pending::Pending;
-use bnnc_abi::sampling::{MetricKind, Transition};
+use bnnc_abi::methods::sampling::{MetricKind, Transition};
 use bnnc_base::diagnostic::Diagnostic;
 use std::fmt::Write as _;
 use std::io::{self, Seek, SeekFrom, Write};

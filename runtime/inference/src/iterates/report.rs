@@ -1,8 +1,8 @@
 //! The report on iterates and on members of ensembles. It consists of diagnostics in the result object, and of lines in the printed table.
 
 use crate::posterior::of_sites;
-use bnnc_abi::iterates::{Covariance, Swag};
 use bnnc_abi::manifest::InferenceBlock;
+use bnnc_abi::methods::iterates::{Covariance, Swag};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_core::number::{finite, table_line};
 use bnnc_data::Dataset;

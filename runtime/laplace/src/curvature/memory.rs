@@ -1,7 +1,7 @@
 //! Computes how much memory curvatures and posteriors will need, before they are allocated.
 
 use crate::matrix::COLUMNS;
-use bnnc_abi::laplace::{Structure, WeightBlock};
+use bnnc_abi::methods::laplace::{Structure, WeightBlock};
 
 /// The number of bytes that are in use at the same time in each of three phases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use super::{TuningResult, bounded, log_evidence_of_normal};
 use crate::curvature::{Curvature, NotPositive, Prior};
-use bnnc_abi::laplace::PriorStructure;
+use bnnc_abi::methods::laplace::PriorStructure;
 use bnnc_kernels::pool::Pool;
 
 /// Returns the group index of each weight, which is also the index of the factor on its precision. `elements` holds the number of weights of each

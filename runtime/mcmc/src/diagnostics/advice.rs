@@ -9,7 +9,7 @@ use super::codes::{
 };
 use crate::loo::Shapes;
 use bnnc_abi::manifest::OutputKind;
-use bnnc_abi::sampling::Transition;
+use bnnc_abi::methods::sampling::Transition;
 use bnnc_base::diagnostic::{Code, Diagnostic};
 use bnnc_base::number::rounded;
 use divergences::{as_noise, divergences, smooth};

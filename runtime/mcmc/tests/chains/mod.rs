@@ -1,9 +1,9 @@
 //! Hand-written targets, and functions that run chains on them.
 #![allow(dead_code, reason = "each test uses a part")]
 
-use bnnc_abi::sampling::Transition;
+use bnnc_abi::methods::sampling::Transition;
 use bnnc_mcmc::noise::ChainNoise;
-use bnnc_mcmc::registry;
+use bnnc_mcmc::samplers;
 use bnnc_mcmc::seam::{self, Answers, Sampler, Target};
 use bnnc_mcmc::setup::Setup;
 
@@ -95,7 +95,7 @@ pub struct Length {
 
 /// Returns a sampler for one chain with seed 7 on `rows` rows of data.
 pub fn sampler(transition: &Transition, start: &[f64], rows: usize, length: Length) -> Box<dyn Sampler> {
-    registry::sampler(&Setup {
+    samplers::sampler(&Setup {
         transition,
         start,
         shards: &[rows],

@@ -1,10 +1,11 @@
 //! Chains of the penalty method sample the distributions that their reports describe.
 
 use crate::linear::{Law, Line, eight};
-use bnnc_abi::sampling::{Correction, Estimator, Loss, Penalty, Proposal, Transition};
+use bnnc_abi::methods::sampling::Transition;
+use bnnc_abi::methods::sampling::samplers::penalty::{Correction, Estimator, Loss, Penalty, Proposal};
 use bnnc_mcmc::noise::ChainNoise;
-use bnnc_mcmc::penalty::STATS;
-use bnnc_mcmc::registry::sampler;
+use bnnc_mcmc::samplers::penalty::STATS;
+use bnnc_mcmc::samplers::sampler;
 use bnnc_mcmc::seam::{Answers, Corrupt, Sampler, Target, next};
 use bnnc_mcmc::setup::Setup;
 

@@ -1,9 +1,9 @@
 //! Tests that enumerate all possible batches, in order to compute the exact mean of the estimates.
 
 use crate::linear::{Law, Line, eight};
-use bnnc_abi::sampling::{Correction, Estimator, Loss, Penalty, Proposal};
-use bnnc_mcmc::penalty::estimate::{Losses, NoisyDifference, mean};
-use bnnc_mcmc::penalty::report::target;
+use bnnc_abi::methods::sampling::samplers::penalty::{Correction, Estimator, Loss, Penalty, Proposal};
+use bnnc_mcmc::samplers::penalty::estimate::{Losses, NoisyDifference, mean};
+use bnnc_mcmc::samplers::penalty::report::target;
 
 fn options(batch: usize, batches: usize, loss: Loss) -> Penalty {
     Penalty {

@@ -1,9 +1,9 @@
 //! Computes the acceptance probability and the stationary distribution of a chain in one dimension by quadrature.
 
-use bnnc_abi::sampling::Correction;
-use bnnc_mcmc::penalty::correction::penalty;
-use bnnc_mcmc::penalty::estimate::{mean, single};
-use bnnc_mcmc::penalty::log_acceptance;
+use bnnc_abi::methods::sampling::samplers::penalty::Correction;
+use bnnc_mcmc::samplers::penalty::correction::penalty;
+use bnnc_mcmc::samplers::penalty::estimate::{mean, single};
+use bnnc_mcmc::samplers::penalty::log_acceptance;
 use std::f64::consts::PI;
 
 /// Returns the integral of a smooth function, computed by Simpson's rule.

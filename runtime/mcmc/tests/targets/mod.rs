@@ -2,7 +2,8 @@
 #![allow(dead_code, reason = "each test uses a part")]
 
 use crate::chains::{Drawn, Length, deviation, draws, sampler};
-use bnnc_abi::sampling::{Adaptation, MetricKind, NutsOptions, Transition};
+use bnnc_abi::methods::sampling::samplers::nuts::NutsOptions;
+use bnnc_abi::methods::sampling::{Adaptation, MetricKind, Transition};
 use bnnc_mcmc::noise::ChainNoise;
 use bnnc_mcmc::seam::Target;
 use bnnc_mcmc::setup::Setup;

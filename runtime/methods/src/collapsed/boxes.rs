@@ -1,7 +1,7 @@
 //! The box of the weights that may be integrated over. The box is computed from the values of the
 //! weights at the iterates.
 
-use bnnc_abi::collapsed::{BoxExtent, Collapsed};
+use bnnc_abi::methods::collapsed::{BoxExtent, Collapsed};
 use bnnc_core::states::StateValues;
 use bnnc_data::metrics;
 use std::ops::Range;

@@ -9,7 +9,7 @@
 use crate::collapsed::around::Around;
 use crate::collapsed::errors::{self, Error};
 use crate::collapsed::function::LocationDist;
-use bnnc_abi::collapsed::Sigmoid;
+use bnnc_abi::methods::collapsed::Sigmoid;
 use bnnc_core::predict::{IntegralResults, Predictive};
 use bnnc_kernels::pool::Pool;
 use bnnc_piecewise::{CUBIC_END_L2, Network, ObservationNoise, mean_sigmoid, mean_sigmoid_cubic};

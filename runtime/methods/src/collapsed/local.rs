@@ -3,8 +3,8 @@
 
 use crate::collapsed::boxes::{BoxedWeight, Boxes};
 use bnnc_abi::code::Artifact;
-use bnnc_abi::collapsed::Collapsed;
 use bnnc_abi::manifest::InferenceBlock;
+use bnnc_abi::methods::collapsed::Collapsed;
 use bnnc_abi::ports::PortName;
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Sizes, Symbol};

@@ -1,9 +1,9 @@
 //! Estimates, before the run, the memory that is needed to choose weights and to predict with integrals.
 
 use crate::collapsed::local::{plain_per_call, sizes};
-use bnnc_abi::collapsed::{Collapsed, LocationForm};
-use bnnc_abi::laplace::{Likelihood, Weights};
 use bnnc_abi::manifest::InferenceBlock;
+use bnnc_abi::methods::collapsed::{Collapsed, LocationForm};
+use bnnc_abi::methods::laplace::{Likelihood, Weights};
 use bnnc_base::shape::Symbol;
 use bnnc_core::blocks::rows_per_call;
 use bnnc_core::memory::{feed, machine};

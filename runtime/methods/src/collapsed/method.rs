@@ -3,8 +3,8 @@
 use super::choice::{Choice, PREFIX};
 use super::{CollapsedPosterior, draws, is_exact, memory};
 use bnnc_abi::code::Artifact;
-use bnnc_abi::collapsed::Collapsed;
 use bnnc_abi::manifest::InferenceBlock;
+use bnnc_abi::methods::collapsed::Collapsed;
 use bnnc_base::shape::Sizes;
 use bnnc_core::context::Stop;
 use bnnc_core::memory::predicting;

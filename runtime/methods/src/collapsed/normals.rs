@@ -8,7 +8,7 @@ use crate::collapsed::errors::{self, Error};
 use crate::collapsed::function::LocationDist;
 use crate::collapsed::mixture::Mixture;
 use crate::collapsed::published::Published;
-use bnnc_abi::collapsed::{self, Collapsed};
+use bnnc_abi::methods::collapsed::{self, Collapsed};
 use bnnc_core::predict::{IntegralResults, PROBABILITIES, Predictive};
 use bnnc_data::metrics::log_mean_exp;
 use bnnc_kernels::pool::Pool;

@@ -4,7 +4,7 @@
 use crate::collapsed::boxes::Boxes;
 use crate::collapsed::local::{LocalProgram, LocationBlock};
 use crate::collapsed::moves::span;
-use bnnc_abi::collapsed::MOST_SIMPLICES;
+use bnnc_abi::methods::collapsed::MOST_SIMPLICES;
 use bnnc_base::fault::Fault;
 use bnnc_piecewise::measure::Measure;
 use bnnc_piecewise::twofold::Twofold;
@@ -163,7 +163,7 @@ fn with_rest(measure: Measure, boxes: &Boxes, rest: &[usize], slope: &[f64]) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bnnc_abi::collapsed::MOST_CUT;
+    use bnnc_abi::methods::collapsed::MOST_CUT;
     use bnnc_piecewise::cell::Cell;
 
     /// The compiler and the runtime must use the same limit on the number of weights whose box is

@@ -3,8 +3,8 @@
 use super::choice::{Choice, choose};
 use super::report;
 use super::{FoundBox, draws, forecaster, warnings};
-use bnnc_abi::collapsed::Collapsed;
 use bnnc_abi::manifest::InferenceBlock;
+use bnnc_abi::methods::collapsed::Collapsed;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_core::context::{Context, Stop};
 use bnnc_core::forecast::Forecaster;

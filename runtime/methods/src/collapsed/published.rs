@@ -13,7 +13,7 @@
 
 use crate::collapsed::errors::{self, Error};
 use crate::collapsed::function::LocationDist;
-use bnnc_abi::collapsed::{CollapsedSettings, LikelihoodNoise};
+use bnnc_abi::methods::collapsed::{CollapsedSettings, LikelihoodNoise};
 use bnnc_data::metrics::extent;
 use bnnc_piecewise::{Law, Network};
 

@@ -2,8 +2,8 @@
 //! printed table.
 
 use super::posterior::CollapsedPosterior;
-use bnnc_abi::collapsed::{Collapsed, LikelihoodNoise, LocationForm};
-use bnnc_abi::laplace::Likelihood;
+use bnnc_abi::methods::collapsed::{Collapsed, LikelihoodNoise, LocationForm};
+use bnnc_abi::methods::laplace::Likelihood;
 use bnnc_core::number::{finite, number, table_line};
 use bnnc_core::tally::Tally;
 use serde_json::{Value, json};

@@ -2,8 +2,8 @@
 
 use super::{at_once, members};
 use bnnc_abi::code::Artifact;
-use bnnc_abi::iterates::{Ensemble, Swag};
 use bnnc_abi::manifest::InferenceBlock;
+use bnnc_abi::methods::iterates::{Ensemble, Swag};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::shape::Sizes;
 use bnnc_core::context::Stop;

@@ -17,8 +17,8 @@
 //! coordinates increase together.
 
 use crate::laplace::gaussian::{Gaussian, ParameterAtEnd};
-use bnnc_abi::laplace::{CurvatureKind, Laplace, Structure, Weights};
 use bnnc_abi::manifest::{InferenceBlock, SiteReport};
+use bnnc_abi::methods::laplace::{CurvatureKind, Laplace, Structure, Weights};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::shape::Sizes;
 use bnnc_base::support::Support;

@@ -3,7 +3,7 @@
 use crate::laplace::jacobians::{self, Jacobians, Which, needed};
 use crate::laplace::machines::{self, Clipped, Evaluator, Pulled};
 use crate::laplace::prior::{add_products, write_vectors};
-use bnnc_abi::laplace::{self, Structure};
+use bnnc_abi::methods::laplace::{self, Structure};
 use bnnc_base::shape::{Sizes, Symbol};
 use bnnc_core::blocks;
 use bnnc_core::context::Stop;

@@ -1,6 +1,6 @@
 //! The diagnostics of Laplace approximations.
 
-use bnnc_abi::laplace::{Laplace, Likelihood, PriorPrecision};
+use bnnc_abi::methods::laplace::{Laplace, Likelihood, PriorPrecision};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::diagnostics::{NO_MAXIMUM, NO_SUBNETWORK};
 use bnnc_base::number::{exact, rounded};

@@ -2,8 +2,8 @@
 
 use crate::laplace::jacobians::Which;
 use crate::laplace::predictor::forecaster;
-use bnnc_abi::laplace::{Laplace, Structure, Weights};
 use bnnc_abi::manifest::InferenceBlock;
+use bnnc_abi::methods::laplace::{Laplace, Structure, Weights};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::fault::Fault;
 use bnnc_core::context::{Context, Stop};

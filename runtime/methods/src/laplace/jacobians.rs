@@ -3,7 +3,7 @@
 
 use crate::laplace::machines::{self, Blocks, Clipped, Evaluator, Pulled, Reals, reals};
 use bnnc_abi::code::Artifact;
-use bnnc_abi::laplace::{WeightBlock, Weights};
+use bnnc_abi::methods::laplace::{WeightBlock, Weights};
 use bnnc_abi::ports::PortName;
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Sizes, Symbol};

@@ -10,8 +10,8 @@
 use crate::laplace::gaussian::Gaussian;
 use crate::laplace::jacobians::Jacobians;
 use crate::laplace::machines::{Evaluator, Pulled};
-use bnnc_abi::laplace::Laplace;
 use bnnc_abi::manifest::InferenceBlock;
+use bnnc_abi::methods::laplace::Laplace;
 use bnnc_core::context::{Context, Stop};
 use bnnc_data::{Dataset, Rows};
 use bnnc_laplace::matrix::Matrix;

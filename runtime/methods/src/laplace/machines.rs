@@ -2,8 +2,8 @@
 
 use crate::laplace::{diagnostics, weights};
 use bnnc_abi::code::Artifact;
-use bnnc_abi::laplace::Laplace;
 use bnnc_abi::manifest::InferenceBlock;
+use bnnc_abi::methods::laplace::Laplace;
 use bnnc_abi::ports::PortName;
 use bnnc_base::dtype::Precision;
 use bnnc_base::fault::Fault;

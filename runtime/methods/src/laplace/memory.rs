@@ -4,10 +4,10 @@ use crate::laplace::curve::COLUMNS;
 use crate::laplace::predictor::{self, Way};
 use crate::laplace::{others, slopes};
 use bnnc_abi::code::Artifact;
-use bnnc_abi::laplace::{
+use bnnc_abi::manifest::{Binding, InferenceBlock, State};
+use bnnc_abi::methods::laplace::{
     CurvatureKind, Laplace, Over, PriorPrecision, PriorStructure, Score, Structure, Weights,
 };
-use bnnc_abi::manifest::{Binding, InferenceBlock, State};
 use bnnc_abi::ports::PortName;
 use bnnc_base::shape::{Sizes, Symbol};
 use bnnc_core::blocks::{self, BYTES};

@@ -3,8 +3,8 @@
 use super::gaussian::{Approximated, PREFIX};
 use super::{laplace, memory, weights};
 use bnnc_abi::code::Artifact;
-use bnnc_abi::laplace::{Laplace, Link, Weights};
 use bnnc_abi::manifest::InferenceBlock;
+use bnnc_abi::methods::laplace::{Laplace, Link, Weights};
 use bnnc_base::shape::Sizes;
 use bnnc_core::context::Stop;
 use bnnc_core::memory::{feed, parameters, states, sum};

@@ -3,7 +3,7 @@
 use crate::laplace::gaussian::Gaussian;
 use crate::laplace::jacobians::Jacobians;
 use crate::laplace::machines::{Blocks, Evaluator, LikelihoodBlock, Pulled};
-use bnnc_abi::laplace::{Structure, Weights};
+use bnnc_abi::methods::laplace::{Structure, Weights};
 use bnnc_abi::ports::PortName;
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Sizes, Symbol};

@@ -18,7 +18,7 @@ use crate::laplace::curve::{self, Curved};
 use crate::laplace::jacobians::Which;
 use crate::laplace::machines::Evaluator;
 use crate::laplace::{memory, others};
-use bnnc_abi::laplace::{EVIDENCE_SLOPE, PRIOR_FACTOR, Weights};
+use bnnc_abi::methods::laplace::{EVIDENCE_SLOPE, PRIOR_FACTOR, Weights};
 use bnnc_base::fault::Fault;
 use bnnc_core::context::Stop;
 use bnnc_core::ports;

@@ -2,7 +2,7 @@
 
 use crate::laplace::jacobians::gradient_in;
 use crate::laplace::machines::Evaluator;
-use bnnc_abi::laplace::Laplace;
+use bnnc_abi::methods::laplace::Laplace;
 use bnnc_abi::ports::PortName;
 use bnnc_base::dtype::Precision;
 use bnnc_base::shape::Sizes;

@@ -3,7 +3,7 @@
 use crate::laplace::jacobians::{needed, weights};
 use crate::laplace::machines::{Evaluator, Reals, reals};
 use bnnc_abi::code::Artifact;
-use bnnc_abi::laplace::Weights;
+use bnnc_abi::methods::laplace::Weights;
 use bnnc_abi::ports::PortName;
 use bnnc_base::dtype::Precision;
 use bnnc_base::fault::Fault;

@@ -3,8 +3,8 @@
 
 use crate::laplace::gaussian::{Approximated, Gaussian, GaussianFacts, part};
 use crate::laplace::weights;
-use bnnc_abi::laplace::{Laplace, Over, Structure, Weights};
 use bnnc_abi::manifest::{InferenceBlock, SiteReport};
+use bnnc_abi::methods::laplace::{Laplace, Over, Structure, Weights};
 use bnnc_abi::ports::PortName;
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Sizes, Symbol};

@@ -24,7 +24,7 @@ use crate::laplace::gaussian::MisjudgedParameter;
 use crate::laplace::jacobians;
 use crate::laplace::machines::Evaluator;
 use crate::laplace::prior::LocalPrior;
-use bnnc_abi::laplace::{CurvatureKind, Weights};
+use bnnc_abi::methods::laplace::{CurvatureKind, Weights};
 use bnnc_abi::names::layer_of;
 use bnnc_base::dtype::Precision;
 use bnnc_base::shape::Sizes;

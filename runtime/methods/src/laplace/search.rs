@@ -3,8 +3,8 @@
 
 use crate::laplace::diagnostics;
 use crate::laplace::gaussian::found;
-use bnnc_abi::laplace::Laplace;
 use bnnc_abi::manifest::InferenceBlock;
+use bnnc_abi::methods::laplace::Laplace;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_core::context::Stop;
 use bnnc_core::states::StateValues;

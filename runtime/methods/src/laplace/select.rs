@@ -5,7 +5,7 @@ use crate::laplace::diagnostics::{not_positive, too_few_weights};
 use crate::laplace::gaussian::weights;
 use crate::laplace::jacobians::{self, Which};
 use crate::laplace::machines::Evaluator;
-use bnnc_abi::laplace::{Over, Score};
+use bnnc_abi::methods::laplace::{Over, Score};
 use bnnc_core::context::Stop;
 use bnnc_core::diagnostics;
 use bnnc_laplace::curvature::Prior;

@@ -7,8 +7,8 @@
 //! scales are the same.
 
 use crate::laplace::gaussian::part;
-use bnnc_abi::laplace::Weights;
 use bnnc_abi::manifest::{InferenceBlock, SiteReport};
+use bnnc_abi::methods::laplace::Weights;
 use bnnc_abi::ports::PortName;
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Sizes, Symbol};

@@ -6,7 +6,7 @@ use crate::laplace::gaussian::{Gaussian, GaussianFacts};
 use crate::laplace::machines::Evaluator;
 use crate::laplace::predictor::forecaster;
 use crate::laplace::residual::CheckedGaussian;
-use bnnc_abi::laplace::{PriorPrecision, PriorStructure};
+use bnnc_abi::methods::laplace::{PriorPrecision, PriorStructure};
 use bnnc_core::context::Stop;
 use bnnc_core::forecast::Forecaster;
 use bnnc_data::Dataset;

@@ -1,8 +1,8 @@
 //! Draws of the weights from their Gaussians.
 
 use crate::laplace::gaussian::Gaussian;
-use bnnc_abi::laplace::{Laplace, Weights};
 use bnnc_abi::manifest::InferenceBlock;
+use bnnc_abi::methods::laplace::{Laplace, Weights};
 use bnnc_base::fault::Fault;
 use bnnc_core::context::Context;
 use bnnc_core::ports;

@@ -6,7 +6,7 @@
 use super::member::{Patience, RunningChain};
 use super::target::{DensityMachines, Shared};
 use bnnc_abi::manifest::InferenceBlock;
-use bnnc_abi::sampling::Sampling;
+use bnnc_abi::methods::sampling::Sampling;
 use bnnc_core::checkpoint::ChainId;
 use bnnc_core::context::{Context, Stop};
 use bnnc_core::diagnostics;
@@ -15,7 +15,7 @@ use bnnc_core::store::RecordLayout;
 use bnnc_inference::chains::SampledChain;
 use bnnc_kernels::pool::Pool;
 use bnnc_mcmc::noise::{ChainNoise, Purpose};
-use bnnc_mcmc::registry::sampler;
+use bnnc_mcmc::samplers::sampler;
 use bnnc_mcmc::setup::Setup;
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -2,7 +2,8 @@
 //! sample size of every quantity, and PSIS-LOO.
 
 use bnnc_abi::manifest::{InferenceBlock, OutputKind};
-use bnnc_abi::sampling::{Correction, Sampling};
+use bnnc_abi::methods::sampling::Sampling;
+use bnnc_abi::methods::sampling::samplers::penalty::Correction;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_core::context::Stop;
 use bnnc_core::feed::examples;
@@ -12,7 +13,7 @@ use bnnc_inference::chains::{Diagnosis, SamplingResult};
 use bnnc_inference::leave_one_out::LeftOut;
 use bnnc_mcmc::diagnostics::energy::Energies;
 use bnnc_mcmc::diagnostics::{ChainFacts, Summariser, Swapped, advice};
-use bnnc_mcmc::penalty::report::target;
+use bnnc_mcmc::samplers::penalty::report::target;
 use bnnc_training::report::raw;
 
 /// Diagnoses the draws of a sampling run.

@@ -4,7 +4,7 @@ use super::posterior::ChainsPosterior;
 use super::{bytes, held, sample, target};
 use bnnc_abi::code::Artifact;
 use bnnc_abi::manifest::{InferenceBlock, Start};
-use bnnc_abi::sampling::Sampling;
+use bnnc_abi::methods::sampling::Sampling;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::shape::Sizes;
 use bnnc_core::context::Stop;

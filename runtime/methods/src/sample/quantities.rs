@@ -2,8 +2,8 @@
 //! of small sites, the norms of large sites and of sites in layers, predictions, and the log density.
 
 use bnnc_abi::manifest::{InferenceBlock, Output, SiteReport};
+use bnnc_abi::methods::sampling::{DiagnosedQuantities, DrawStorage, Sampling};
 use bnnc_abi::names::layer_of;
-use bnnc_abi::sampling::{DiagnosedQuantities, DrawStorage, Sampling};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::shape::Sizes;
 use bnnc_core::context::{Context, Stop};

@@ -2,8 +2,8 @@
 
 use bnnc_abi::code::Artifact;
 use bnnc_abi::manifest::InferenceBlock;
+use bnnc_abi::methods::sampling::{EvaluationRows, Prepare, Sampling};
 use bnnc_abi::ports::PortName;
-use bnnc_abi::sampling::{EvaluationRows, Prepare, Sampling};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Sizes, Symbol};

@@ -2,7 +2,7 @@
 
 use super::{Export, Subject, kind_of};
 use bnnc_abi::manifest::{Output, OutputKind};
-use bnnc_abi::sampling::LooPolicy;
+use bnnc_abi::methods::sampling::LooPolicy;
 use bnnc_core::context::Stop;
 use bnnc_core::feed::examples;
 use bnnc_core::predict::{Predictive, Predictor};

@@ -1,7 +1,7 @@
 //! The part of the printed table about the posterior. The parameters that the program declares come first, and the parameters of layers follow.
 
 use bnnc_abi::manifest::{InferenceBlock, SiteReport};
-use bnnc_abi::sampling::DiagnosedQuantities;
+use bnnc_abi::methods::sampling::DiagnosedQuantities;
 use bnnc_base::shape::Sizes;
 use bnnc_core::number::number;
 use bnnc_data::metrics::{DrawSummary, extent};

@@ -3,8 +3,8 @@
 
 use super::fitting::{self, Offer};
 use super::{peaks, precision};
-use bnnc_abi::laplace::Laplace;
 use bnnc_abi::manifest::{InferenceBlock, Manifest};
+use bnnc_abi::methods::laplace::Laplace;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_core::diagnostics::{TOO_LITTLE_MEMORY, size};
 use bnnc_methods::laplace::memory;

@@ -3,8 +3,8 @@
 
 use super::{peaks, trained};
 use bnnc_abi::code::Artifact;
-use bnnc_abi::laplace::{Laplace, Over, Score, Smaller, Structure, Weights};
 use bnnc_abi::manifest::{InferenceBlock, Manifest, Work};
+use bnnc_abi::methods::laplace::{Laplace, Over, Score, Smaller, Structure, Weights};
 use bnnc_abi::plan::Plan;
 use bnnc_methods::laplace::memory;
 use std::sync::Arc;

@@ -6,7 +6,7 @@
 //! low-rank covariance is `scale (diag(variances) / 2 + sum d_i d_i' / (2 (K - 1)))` (equation 1).
 //! The diagonal covariance is `scale diag(variances)`.
 
-use bnnc_abi::iterates::Covariance;
+use bnnc_abi::methods::iterates::Covariance;
 use bnnc_math::philox;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;

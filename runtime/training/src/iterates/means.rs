@@ -8,8 +8,8 @@
 use crate::Task;
 use crate::augment::{self, AugmentedInput};
 use bnnc_abi::code::Artifact;
-use bnnc_abi::iterates::Swag;
 use bnnc_abi::manifest::InferenceBlock;
+use bnnc_abi::methods::iterates::Swag;
 use bnnc_abi::ports::PortName;
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Sizes, Symbol};

@@ -2,8 +2,8 @@
 
 use super::{means, moved};
 use crate::restarts;
-use bnnc_abi::iterates::{Covariance, Swag};
 use bnnc_abi::manifest::InferenceBlock;
+use bnnc_abi::methods::iterates::{Covariance, Swag};
 
 /// Returns the number of iterates that an inference block collects if the run is not stopped.
 /// `of_earlier` returns this number for an earlier inference block.

@@ -2,7 +2,7 @@
 //! themselves.
 
 use super::gaussian::IterateMoments;
-use bnnc_abi::iterates::{Covariance, Swag};
+use bnnc_abi::methods::iterates::{Covariance, Swag};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 

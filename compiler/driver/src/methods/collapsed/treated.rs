@@ -1,10 +1,10 @@
 //! Writes the report's sentence about sites that may be collapsed. It describes the integrated
 //! weights, the box, and the accuracy.
 
-use bnnc_abi::collapsed::{
+use bnnc_abi::methods::collapsed::{
     BoxExtent, CollapsedSettings, LikelihoodNoise, LocationForm, MOST_CUT, MOST_SIMPLICES, Sigmoid,
 };
-use bnnc_abi::laplace::Likelihood;
+use bnnc_abi::methods::laplace::Likelihood;
 use bnnc_rewrite::methods::collapse::Collapse;
 
 /// Describes the integral over the sites that may be collapsed. The result is a sentence without a

@@ -1,6 +1,6 @@
 //! Diagnostics about inferences that use the iterates of an earlier inference.
 
-use bnnc_abi::iterates::IterateOptions;
+use bnnc_abi::methods::iterates::IterateOptions;
 use bnnc_base::codes;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_hir::tree::InferItem;

@@ -4,9 +4,11 @@ use crate::compilation::Compilation;
 use crate::diagnostics::{self, NoMaximum, NoRanking};
 use crate::failure::CompileFailure;
 use crate::program::CheckedProgram;
-use bnnc_abi::laplace::{GaussianOptions, Laplace, Over, PriorPrecision, PriorStructure, Structure, Weights};
 use bnnc_abi::manifest::{InferenceBlock, SiteReport, Start, State, Training};
 use bnnc_abi::method::declare::OptionName;
+use bnnc_abi::methods::laplace::{
+    GaussianOptions, Laplace, Over, PriorPrecision, PriorStructure, Structure, Weights,
+};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::shape::Sizes;
 use bnnc_hir::tree::InferItem;

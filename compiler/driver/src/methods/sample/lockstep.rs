@@ -40,8 +40,8 @@
 use crate::compilation::Compilation;
 use crate::failure::CompileFailure;
 use bnnc_abi::code::Artifact;
+use bnnc_abi::methods::sampling::ChainOptions;
 use bnnc_abi::plan::{Plan, PlanStep};
-use bnnc_abi::sampling::ChainOptions;
 use bnnc_base::dtype::Precision;
 use bnnc_loops::backend::Backend;
 use bnnc_loops::ir::LoopProgram;

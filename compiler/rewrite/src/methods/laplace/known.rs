@@ -1,7 +1,7 @@
 //! Recognises likelihoods with closed predictive forms. The likelihoods are recognised by their
 //! densities, not by their names.
 
-use bnnc_abi::laplace::Likelihood;
+use bnnc_abi::methods::laplace::Likelihood;
 use bnnc_base::shape::Sizes;
 use bnnc_graph::dist::{Instance, Support};
 use bnnc_graph::eval::evaluate;

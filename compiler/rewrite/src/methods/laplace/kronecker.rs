@@ -22,7 +22,7 @@ use crate::rules::outer::{
     LetterSizes, LetteredProduct, contracted, letters_from, of_linear, products, renamed, split_or_factor,
 };
 use crate::{diagnostics, rule, simplify, unroll};
-use bnnc_abi::laplace::WeightBlock;
+use bnnc_abi::methods::laplace::WeightBlock;
 use bnnc_abi::ports::PortName;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::shape::{Dim, Shape};

@@ -10,7 +10,7 @@ use crate::methods::sample::bind_sites;
 use crate::methods::task::Program;
 use crate::nodes;
 use crate::{diagnostics, rule, unroll};
-use bnnc_abi::laplace::Likelihood;
+use bnnc_abi::methods::laplace::Likelihood;
 use bnnc_abi::ports::PortName;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::fault::Fault;

@@ -9,7 +9,7 @@ use super::super::task::Refusal;
 use super::columns::{gradients, sum_of};
 use super::outputs::LaplaceParts;
 use super::{COLUMNS, ROWS};
-use bnnc_abi::laplace::WeightBlock;
+use bnnc_abi::methods::laplace::WeightBlock;
 use bnnc_abi::ports::PortName;
 use bnnc_base::shape::{Dim, Shape};
 use bnnc_graph::builder::Builder;
