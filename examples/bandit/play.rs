@@ -68,6 +68,7 @@ pub fn compiled(seed: u64) -> Result<Manifest, String> {
         text_row: None,
         extent: None,
         words: false,
+        bytes: false,
     };
     let schema = Schema {
         name: "plays".to_owned(),

@@ -19,12 +19,13 @@ fuzz_target!(
     },
     |bytes: &[u8]| {
         let Some((first, rest)) = bytes.split_first() else { return };
-        let (format, name) = match first % 6 {
+        let (format, name) = match first % 7 {
             0 => (Format::Csv, "fuzz.csv"),
             1 => (Format::Json, "fuzz.json"),
             2 => (Format::Npy, "fuzz.npy"),
             3 => (Format::Parquet, "fuzz.parquet"),
             4 => (Format::Cifar, "fuzz.bin"),
+            5 => (Format::Images, "fuzz.png"),
             _ => (Format::Idx, "fuzz-idx"),
         };
         let path = std::env::temp_dir().join(format!("bnnc-{}-{name}", std::process::id()));

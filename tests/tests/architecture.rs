@@ -34,6 +34,7 @@ const OUTSIDE: &[(&str, &[&str])] = &[
     ("once_cell", &["bnnc-data"]),
     ("parquet", &["bnnc-data"]),
     ("petgraph", &["bnnc-graph", "bnnc-hir", "bnnc-lower"]),
+    ("png", &["bnnc-data"]),
     (
         "postcard",
         &[
@@ -79,6 +80,7 @@ const OUTSIDE: &[(&str, &[&str])] = &[
     ),
     ("signal-hook", &["bnnc-command"]),
     ("strsim", &["bnnc-base"]),
+    ("zune-jpeg", &["bnnc-data"]),
 ];
 
 /// The pure crates. Pure crates compute values from values, and do not access files, the terminal

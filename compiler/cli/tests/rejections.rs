@@ -96,6 +96,17 @@ fn a_method_that_is_not_inside() {
     }
 }
 
+#[test]
+#[cfg(not(feature = "images"))]
+fn readers_of_images_that_are_not_inside() {
+    let text = "data d = images(\".\")\nmodel M(x: real[1, 1, 1]) -> y: real {\n w ~ Normal(0, 1)\n y ~ Normal(w, 1)\n}\ninfer f = map(M, d)\n";
+    let output = run_program("absent-images", text);
+    assert_eq!(output.status, 2, "{output:?}");
+    for words in ["error[E0618]", "PNG and JPEG", "--features images"] {
+        assert!(output.stderr.contains(words), "{}", output.stderr);
+    }
+}
+
 /// The default build does not include the backend `cuda`.
 #[test]
 #[cfg(not(feature = "cuda"))]

@@ -88,6 +88,7 @@ pub fn schema() -> Schema {
         text_row: None,
         extent: None,
         words: false,
+        bytes: false,
     };
     Schema {
         name: "rows".to_owned(),

@@ -60,6 +60,13 @@ formats! {
         source: "idx(\"inputs\", \"targets\")",
         doc: "the format of MNIST. A `.gz` file is decompressed",
     };
+    /// Folders of PNG and JPEG files.
+    Images "images" = FormatEntry {
+        contents: Contents::Pair,
+        keeps_bytes: true,
+        source: "images(\"folder\", ..)",
+        doc: "a folder of PNG and JPEG files of the same size. The name of the subfolder is the class: images `real[3, height, width]`, or `real[1, height, width]` if all are grey",
+    };
     /// A JSON object of scalars and arrays, as in the data files of Stan; `.gz` files are
     /// decompressed.
     Json "json" = FormatEntry {
@@ -80,7 +87,7 @@ formats! {
         contents: Contents::Columns,
         keeps_bytes: false,
         source: "parquet(\"file\", ..)",
-        doc: "flat columns, uncompressed or compressed with Snappy, gzip or LZ4",
+        doc: "flat columns, uncompressed or compressed with Snappy, gzip or LZ4. A column of encoded PNG or JPEG images becomes arrays `real[3, height, width]`",
     };
 }
 
@@ -208,7 +215,7 @@ pub struct DataSpec {
     pub normalise_channels: bool,
     /// The divisor of the standard deviations that `normalise`, `standardise` and `zscore` use.
     pub divisor: Divisor,
-    /// The factor by which every input is multiplied, as in `scale = 1 / 126`. The bytes of `idx` and `cifar` files are converted to reals before
+    /// The factor by which every input is multiplied, as in `scale = 1 / 126`. The bytes of `cifar`, `idx` and `images` data are converted to reals before
     /// the factor is applied.
     pub scale: f64,
     /// The number of training rows to use, counted from the first row; `None` uses all.
@@ -370,6 +377,9 @@ pub struct Field {
     /// True if the file contains the words `false` and `true` instead of the integers 0 and 1.
     #[serde(default)]
     pub words: bool,
+    /// True if the elements are unsigned bytes, each of which takes one byte of memory.
+    #[serde(default)]
+    pub bytes: bool,
 }
 
 impl Field {

@@ -1,10 +1,15 @@
 //! The errors that data can contain. Each error has its own function, which adds the code and the advice.
 
 mod codes;
+mod images;
 mod item;
 mod values;
 
 pub use codes::CODES;
+pub use images::{
+    colours_among_grey, endless_link, images_beside_folders, no_images_in, not_an_image, other_image_format,
+    other_image_size, place_of_image, split_folders, too_many_pixels, unsupported_image,
+};
 pub use item::{
     absent_output, bad_function, bad_option, bad_split_file, column_differs, constant_columns, domain,
     extra_column, file_count, large_integer, large_squares, missing_column, no_channels, no_files, no_images,

@@ -23,6 +23,7 @@ pub mod metrics;
 mod new_rows;
 pub mod read;
 pub mod rows;
+mod shard;
 pub mod source;
 mod split;
 pub mod standardise;

@@ -44,11 +44,20 @@ impl Preparation {
         let wanted = new.sources.and_then(|sources| self.wanted(spec, sources));
         let reading = Reading::within(new.most)
             .with_texts(self.levels.iter().map(|(name, _)| name))
+            .with_channels(self.channels())
             .with_only(wanted.as_ref().map(|wanted| wanted.columns.clone()));
         let mut table =
             crate::read::read_new_rows(spec.format, new.file, known_target(spec).as_deref(), &reading)?;
         table.unread = reading.unread();
         self.rows_of(spec, table, (new.open, wanted.as_ref()))
+    }
+
+    /// Returns the number of channels of the images on which the model was trained. `None` if the inputs are not an array of bytes with three axes.
+    fn channels(&self) -> Option<usize> {
+        match self.input_axes[..] {
+            [channels, _, _] if self.has_byte_inputs => Some(channels),
+            _ => None,
+        }
     }
 
     /// Returns the columns and expressions that these sources need, or `None` if the file does not

@@ -100,6 +100,7 @@ impl Rows {
             start: 0,
             end: count,
             jumps: Vec::new(),
+            files: None,
         };
         Rows {
             count,

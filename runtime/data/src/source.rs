@@ -349,7 +349,7 @@ impl LoadedData {
     }
 }
 
-/// Returns whether a field holds the inputs of a `cifar`, `idx` or `npy` file. Such inputs are reals regardless of the type in the file.
+/// Returns whether a field holds the inputs of `cifar`, `idx`, `images` or `npy` data. Such inputs are reals regardless of the type in the file.
 pub(crate) fn scaled_bytes(spec: &DataSpec, name: &str) -> bool {
     spec.format.contents() == Contents::Pair && name == read::INPUTS
 }
@@ -423,7 +423,11 @@ fn read_outliers(spec: &DataSpec, table: &Table, reading: &Reading) -> Result<Op
     let Some(Outliers::File(file)) = &spec.outliers else {
         return Ok(None);
     };
-    let outliers = read::read_inputs(spec.format, file, known_target(spec).as_deref(), reading)?;
+    let mut outliers = read::read_inputs(spec.format, file, known_target(spec).as_deref(), reading)?;
+    if spec.format.contents() == Contents::Pair {
+        // The classes of outliers need not be classes of the training rows.
+        outliers.arrays.retain(|array| array.name == read::INPUTS);
+    }
     if outliers.axes != table.axes {
         let (expected, found) = (format!("{:?}", table.axes), format!("{:?}", outliers.axes));
         let here = table.path();

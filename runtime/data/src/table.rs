@@ -4,9 +4,11 @@ use crate::diagnostics::{self, At, Faults};
 use crate::inputs::{are_alike, of_shape};
 use crate::metrics::extent;
 use crate::read::INPUTS;
+pub(crate) use crate::shard::place_of;
+pub use crate::shard::{Jump, Shard};
 use bnnc_abi::data::{Field, FieldKind, word};
 use std::collections::{HashMap, HashSet};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// The elements of an array, in row-major order.
 #[derive(Clone, Debug, PartialEq)]
@@ -282,50 +284,8 @@ impl Array {
             text_row: None,
             extent: self.values.extent(),
             words: self.words,
+            bytes: matches!(self.values, ArrayValues::Byte(_)),
         }
-    }
-}
-
-/// The range of rows of a table that comes from one file.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Shard {
-    /// The path of the file.
-    pub path: PathBuf,
-    /// The position of the file's first row in the table.
-    pub start: usize,
-    /// The position in the table that follows the file's last row.
-    pub end: usize,
-    /// The places where the offset between row numbers and line numbers changes. Changes are caused by lines that do not start a row: blank
-    /// lines, and lines inside quoted cells.
-    pub jumps: Vec<Jump>,
-}
-
-/// An offset between row numbers and line numbers. It applies from one row of a file to the next change of the offset.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Jump {
-    /// The index, within the file, of the first row with this offset.
-    pub row: usize,
-    /// The offset: the number of lines before this row that do not start a row.
-    pub lines: usize,
-}
-
-impl Shard {
-    /// Returns the number that messages give to a row of the table in this file. The file's first row has the number `first`.
-    fn number(&self, row: usize, first: usize) -> usize {
-        let row = row - self.start;
-        let before = self.jumps.partition_point(|jump| jump.row <= row);
-        row + first + before.checked_sub(1).map_or(0, |last| self.jumps[last].lines)
-    }
-}
-
-/// Returns the file of a row of the table, and the number of the row in this file.
-pub(crate) fn place_of(shards: &[Shard], first_row: usize, row: usize) -> (&Path, usize) {
-    match shards
-        .iter()
-        .find(|shard| (shard.start..shard.end).contains(&row))
-    {
-        Some(shard) => (&shard.path, shard.number(row, first_row)),
-        None => (Path::new(""), 0),
     }
 }
 
@@ -368,6 +328,7 @@ impl Table {
                 start: 0,
                 end: rows,
                 jumps: Vec::new(),
+                files: None,
             }],
             rows,
             first_row,
@@ -413,6 +374,14 @@ impl Table {
     pub fn with_jumps(mut self, jumps: Vec<Jump>) -> Table {
         if let [shard] = self.shards.as_mut_slice() {
             shard.jumps = jumps;
+        }
+        self
+    }
+
+    /// Sets the file of each row. The table must consist of one folder.
+    pub(crate) fn with_files(mut self, files: Vec<PathBuf>) -> Table {
+        if let [shard] = self.shards.as_mut_slice() {
+            shard.files = Some(files.into());
         }
         self
     }

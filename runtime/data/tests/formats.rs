@@ -277,6 +277,7 @@ fn json_distinguishes_examples_from_shared_arrays() {
         text_row: None,
         extent: None,
         words: false,
+        bytes: false,
     };
     let reals = |name, per_example, extent| Field {
         extent: Some(extent),

@@ -74,12 +74,11 @@ fn data(spec: &DataSpec, schema: &Schema) -> Data {
         .map(|(_, rows)| rows)
         .sum();
     let all = (schema.rows + others) as u64;
-    // The inputs of `idx` and `cifar` files are read as bytes, with one byte per number. The bytes are converted to reals later.
-    let is_bytes = |field: &Field| spec.format.keeps_bytes() && field.shape.len() == 1;
     let width = |field: &Field| {
         let element = match field.kind {
             FieldKind::Levels(_) => 4,
-            FieldKind::Real | FieldKind::Int(..) if is_bytes(field) => 1,
+            // Images are read as bytes, with one byte per number. The bytes are converted to reals later.
+            FieldKind::Real | FieldKind::Int(..) if field.bytes => 1,
             FieldKind::Real | FieldKind::Int(..) => NUMBER,
         };
         element * field.shape.iter().product::<usize>() as u64

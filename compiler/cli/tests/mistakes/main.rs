@@ -6,6 +6,7 @@ mod densities;
 mod elements;
 mod inference;
 mod likelihoods;
+mod pictures;
 mod priors;
 #[path = "../support/rendered.rs"]
 mod rendered;

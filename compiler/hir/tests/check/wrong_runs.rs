@@ -320,7 +320,7 @@ model M(x: real) -> y: real {
 
 infer a = map(M, d) { epochs = 10, epochs = 20 }"# => r#"E0259 9:36 the option `epochs` is given twice | given again here | 9:23 first given here"#;
 
-    a_misspelt_format: r#"data d = cvs("d.csv")"# => r#"E0261 1:10 expected a call of `cifar`, `csv`, `idx`, `json`, `npy`, `parquet`, such as `csv("file.csv")` | help: did you mean `csv`?"#;
+    a_misspelt_format: r#"data d = cvs("d.csv")"# => r#"E0261 1:10 expected a call of `cifar`, `csv`, `idx`, `images`, `json`, `npy`, `parquet`, such as `csv("file.csv")` | help: did you mean `csv`?"#;
 
     a_misspelt_data_option: r#"data d = csv("d.csv") { tarket = y }"# => r#"E0257 1:25 data has no option `tarket` | help: did you mean `target`?"#;
 
@@ -328,7 +328,7 @@ infer a = map(M, d) { epochs = 10, epochs = 20 }"# => r#"E0259 9:36 the option `
 
     a_turn_of_more_than_a_circle: r#"data d = idx("a", "b") { test = idx("c", "d"), rotate = [0, 400] }"# => r#"E0258 1:61 `rotate` must be degrees between -360 and 360, found 400"#;
 
-    rows_of_a_table_turned: r#"data d = csv("d.csv") { test = fraction(0.1), rotate = 45 }"# => r#"E0258 1:1 `rotate` must be used with images (`cifar`, `idx`, `npy`), not `csv`"#;
+    rows_of_a_table_turned: r#"data d = csv("d.csv") { test = fraction(0.1), rotate = 45 }"# => r#"E0258 1:1 `rotate` must be used with images (`cifar`, `idx`, `images`, `npy`), not `csv`"#;
     channels_and_columns: r#"data d = idx("x", "y") { normalise = channels, standardise = inputs }"# => r#"E0258 1:1 `normalise` must be used without `standardise = inputs`, because both scale the inputs"#;
     channels_by_another_word: r#"data d = idx("x", "y") { normalise = rows }"# => r#"E0258 1:38 `normalise` must be `channels`, found `rows`"#;
 

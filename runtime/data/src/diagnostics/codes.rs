@@ -25,7 +25,8 @@ characters: `csv("part-*.csv")` reads all files that match. A pattern that match
 `iconv -f latin1 -t utf-8 old.csv > new.csv` converts it."#;
 
     pub(super) NO_ROWS = "E0405", "a file has no rows":
-        r#"A table needs at least one column and one row of data below its header, and an array at least one element along each axis.
+        r#"A table needs at least one column and one row of data below its header, and an array at least one element along each axis. \
+A folder of images, and each of its classes, needs at least one image.
 
     x,y          # wrong: nothing follows
 
@@ -84,7 +85,8 @@ do not close. Often the program names the wrong format.
 
     pub(super) UNSUPPORTED = "E0413", "an element type is not supported":
         r#"bnnc reads arrays of integers, reals and Booleans. It also reads text, but only from CSV, JSON and Parquet files. It cannot read other types (complex numbers,
-Python objects, nested Parquet columns, dates): convert them first.
+Python objects, nested Parquet columns, dates): convert them first. Images must be PNG or JPEG files with eight bits per channel,
+without transparent pixels, animation or the colours of a printer (CMYK).
 
     np.save("x.npy", x)                      # x has dtype object
     np.save("x.npy", x.astype(np.float64))   # right"#;
@@ -208,7 +210,7 @@ exist and be writable."#;
 
     pub(super) NO_IMAGES = "E0434", "inputs are not images":
         r#"`rotate`, `shuffled` and `normalise = channels` need inputs with a height and a width: an IDX or NPY file with two axes or more
-for each example, or a CIFAR file. Rows of numbers without a height and a width cannot be rotated.
+for each example, a CIFAR file, or a folder of images. Rows of numbers without a height and a width cannot be rotated.
 
     x.npy of the shape (100, 784)      # wrong
     x.npy of the shape (100, 28, 28)   # right"#;
@@ -252,4 +254,20 @@ names with a letter, which makes the column text.
     zip        zip
     01001      z01001    # right: two levels
     1001       z1001"#;
+
+    pub(super) IMAGE_SIZES = "E0440", "images have different sizes":
+        r#"All images of a data item need the same height and width, because a model has an input of one shape. bnnc does not resize
+images: cropping, padding and stretching give different data, so you have to choose. If some images of a folder have colours,
+its grey images get three equal channels. If all images of the first folder are grey, images with colours are an error.
+
+    a.png of 32 x 32 pixels, b.png of 40 x 32 pixels   # wrong
+    mogrify -resize 32x32! *.png                       # right, with ImageMagick"#;
+
+    pub(super) IMAGE_FOLDERS = "E0441", "a folder of images does not show the classes":
+        r#"In `images("folder")`, each subfolder is a class, with all images inside it. A folder without subfolders has images without classes.
+Images beside subfolders do not have a class, and subfolders such as `train` and `test` are not classes. A link may lead to another
+folder, but not to a folder that contains it.
+
+    data d = images("pets")                                       # wrong: pets/train/cat, pets/test/cat
+    data d = images("pets/train") { test = images("pets/test") }  # right"#;
 }

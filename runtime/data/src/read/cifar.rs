@@ -1,9 +1,9 @@
 //! The binary files of CIFAR-10 and CIFAR-100. A record consists of one or two bytes of labels, and the 3072 bytes of an
 //! image with the channels as its first axis.
 
-use super::{Reading, ShapedValues, bytes};
+use super::{Reading, bytes, pair};
 use crate::diagnostics::{self, At, Faults};
-use crate::table::ArrayValues;
+use crate::table::{ArrayValues, Table};
 use std::path::Path;
 
 /// The axes of an image: channels, rows and columns.
@@ -50,7 +50,7 @@ impl Records {
 /// # Errors
 /// Fails if the file is not of either data set, or if an earlier file belongs to the other data set. The labels of the two data sets have different
 /// meanings.
-pub(super) fn read(path: &Path, reading: &Reading) -> Result<[ShapedValues; 2], Faults> {
+pub(super) fn read(path: &Path, reading: &Reading) -> Result<Table, Faults> {
     let bytes = bytes(path, reading)?;
     let fits = |records: &&Records| bytes.len() % records.width() == 0;
     let known = reading.records();
@@ -92,8 +92,6 @@ pub(super) fn read(path: &Path, reading: &Reading) -> Result<[ShapedValues; 2], 
     let targets: Vec<u8> = chunks().map(|record| record[labels - 1]).collect();
     reading.free(bytes.len());
     let shape = std::iter::once(rows).chain(AXES).collect();
-    Ok([
-        (shape, ArrayValues::Byte(images)),
-        (vec![rows], ArrayValues::Byte(targets)),
-    ])
+    let targets = (vec![rows], ArrayValues::Byte(targets));
+    Ok(pair(path, (shape, ArrayValues::Byte(images)), Some(targets)))
 }

@@ -4,6 +4,7 @@ mod cifar;
 mod column;
 mod csv;
 mod idx;
+mod images;
 mod json;
 mod marks;
 mod npy;
@@ -66,8 +67,8 @@ enum Reader {
     Table(fn(&Path, Option<&str>, &Reading) -> Result<Parsed, Faults>),
     /// A reader for formats with two files per table: one of inputs, and one of targets.
     Pair(Half),
-    /// A reader for formats with the inputs and the targets in one file.
-    Both(fn(&Path, &Reading) -> Result<[ShapedValues; 2], Faults>),
+    /// A reader for formats with the inputs and the targets in one file or in one folder.
+    Both(fn(&Path, &Reading) -> Result<Table, Faults>),
 }
 
 fn reader(format: Format) -> Reader {
@@ -75,6 +76,7 @@ fn reader(format: Format) -> Reader {
         Format::Cifar => Reader::Both(cifar::read),
         Format::Csv => Reader::Table(csv::read),
         Format::Idx => Reader::Pair(idx::array),
+        Format::Images => Reader::Both(images::read),
         Format::Json => Reader::Table(json::read),
         Format::Npy => Reader::Pair(npy::array),
         Format::Parquet => Reader::Table(parquet::read),
@@ -164,7 +166,7 @@ pub fn read_inputs(
     match reader(format) {
         Reader::Table(read) => table(file, read(file, target, reading)?),
         Reader::Pair(read) => Ok(pair(file, half(read, file, reading)?, None)),
-        Reader::Both(read) => read(file, reading).map(|[inputs, targets]| pair(file, inputs, Some(targets))),
+        Reader::Both(read) => read(file, reading),
     }
 }
 
@@ -221,7 +223,7 @@ fn read_pair(read: Half, inputs: &Path, targets: &Path, reading: &Reading) -> Re
 }
 
 /// Builds a table of inputs and targets. The table stores the axes of the inputs.
-fn pair(file: &Path, inputs: (Vec<usize>, ArrayValues), targets: Option<(Vec<usize>, ArrayValues)>) -> Table {
+fn pair(file: &Path, inputs: ShapedValues, targets: Option<ShapedValues>) -> Table {
     let axes = inputs.0[1..].to_vec();
     let targets = targets.map(|targets| flattened(TARGET, targets));
     let arrays = std::iter::once(flattened(INPUTS, inputs)).chain(targets);

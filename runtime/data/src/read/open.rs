@@ -21,7 +21,11 @@ pub(crate) fn bytes(path: &Path, reading: &Reading) -> Result<Vec<u8>, Vec<Diagn
     whole(path, reading).map_err(|fault| vec![fault])
 }
 
-fn whole(path: &Path, reading: &Reading) -> Result<Vec<u8>, Diagnostic> {
+/// Reads a whole file as it is. Counts its memory, but does not record its checksum.
+///
+/// # Errors
+/// Fails if the file cannot be read, is empty, or takes more memory than is left.
+pub(super) fn plain(path: &Path, reading: &Reading) -> Result<Vec<u8>, Diagnostic> {
     let unreadable = |error| diagnostics::unreadable(path, &error);
     let file = crate::file::open(path).map_err(unreadable)?;
     let is_endless = file.metadata().is_ok_and(|about| !about.is_file());
@@ -38,10 +42,15 @@ fn whole(path: &Path, reading: &Reading) -> Result<Vec<u8>, Diagnostic> {
         return Err(diagnostics::too_little_memory(path, limit));
     }
     reading.take(path, packed.len())?;
-    reading.keep(path, Checksum::of(&packed));
-    if packed.is_empty() {
-        return Err(diagnostics::empty_file(path));
+    match packed.is_empty() {
+        true => Err(diagnostics::empty_file(path)),
+        false => Ok(packed),
     }
+}
+
+fn whole(path: &Path, reading: &Reading) -> Result<Vec<u8>, Diagnostic> {
+    let packed = plain(path, reading)?;
+    reading.keep(path, Checksum::of(&packed));
     if packed.starts_with(&[0x1f, 0x8b]) {
         let plain = unpack(path, &packed, LARGEST_UNPACKED.min(reading.left()))?;
         reading.free(packed.len());

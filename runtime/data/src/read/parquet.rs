@@ -1,5 +1,6 @@
-//! Reads Apache Parquet files with flat columns of numbers, Booleans and text.
+//! Reads Apache Parquet files with flat columns of numbers, Booleans, text and encoded images.
 
+use super::images::{ImageStack, is_image};
 use super::{Parsed, Reading};
 use crate::diagnostics::{self, At};
 use crate::levels::Levels;
@@ -207,10 +208,8 @@ fn columns_of(path: &Path, file: File, reading: &Reading) -> Result<(Vec<Array>,
             row: 0,
             column: i + 1,
         };
-        if reading.reads(column.name()) {
-            let values = values(&reader, (at, column), (reading, &room))?;
-            let words = column.physical_type() == PhysicalType::BOOLEAN;
-            arrays.push(Array::column(column.name(), values).with_words(words));
+        if name_of(column, schema.columns()).is_some_and(|name| reading.reads(name)) {
+            arrays.push(array(&reader, (at, column), (reading, &room))?);
         }
     }
     if schema.num_columns() == 0 {
@@ -226,12 +225,31 @@ fn columns_of(path: &Path, file: File, reading: &Reading) -> Result<(Vec<Array>,
     }
 }
 
-/// Reads the values of one column from all row groups.
-fn values(
+/// Returns the name of the column that a leaf of the schema belongs to. Hugging Face datasets store an image as a structure of its encoded `bytes`
+/// and its `path`; the column then has the name of the structure. `None` for the path.
+fn name_of<'c>(column: &'c ColumnDescriptor, all: &[Arc<ColumnDescriptor>]) -> Option<&'c str> {
+    match column.path().parts() {
+        [name, leaf] if leaf == "path" && all.iter().any(|other| image_name(other) == Some(name)) => None,
+        _ => Some(image_name(column).unwrap_or(column.name())),
+    }
+}
+
+/// Returns the name of the structure if a leaf of the schema holds the encoded images of a structure.
+fn image_name(column: &ColumnDescriptor) -> Option<&str> {
+    match column.path().parts() {
+        [name, leaf] if leaf == "bytes" && column.max_rep_level() == 0 => {
+            (column.physical_type() == PhysicalType::BYTE_ARRAY).then_some(name)
+        }
+        _ => None,
+    }
+}
+
+/// Reads one column from all row groups.
+fn array(
     reader: &SerializedFileReader<Bounded>,
     (at, column): (At<'_>, &ColumnDescriptor),
     (reading, room): (&Reading, &Room),
-) -> Result<ArrayValues, Diagnostic> {
+) -> Result<Array, Diagnostic> {
     let bad = |error: ParquetError| malformed(at.path, &error.to_string());
     let place = at.column - 1;
     let mut builder = Builder::new(at, column, (reading, room))?;
@@ -245,7 +263,7 @@ fn values(
         builder.read(group.as_ref(), place)?;
         reading.free(unpacked);
     }
-    builder.finish()
+    builder.finish(column.physical_type() == PhysicalType::BOOLEAN)
 }
 
 /// Rejects compression codecs that are not compiled in. The library decodes Zstandard only with a
@@ -268,11 +286,16 @@ fn decodable(path: &Path, codec: Compression) -> Result<(), Diagnostic> {
 struct Builder<'a> {
     at: At<'a>,
     name: String,
-    optional: bool,
+    /// The definition level of a value. Nulls have lower levels.
+    defined: i16,
     unsigned: bool,
+    /// True if the values are bytes that need not be text.
+    is_binary: bool,
     ints: Vec<i64>,
     reals: Vec<f64>,
     text: Levels,
+    /// The images, if the values are encoded images.
+    images: Option<ImageStack<'a>>,
     rows: usize,
     reading: &'a Reading,
     room: &'a Room,
@@ -284,8 +307,9 @@ impl<'a> Builder<'a> {
         column: &ColumnDescriptor,
         (reading, room): (&'a Reading, &'a Room),
     ) -> Result<Builder<'a>, Diagnostic> {
-        let name = column.name().to_string();
-        if column.max_rep_level() > 0 || column.path().parts().len() != 1 {
+        let image = image_name(column);
+        let name = image.unwrap_or(column.name()).to_string();
+        if column.max_rep_level() > 0 || column.path().parts().len() != 1 && image.is_none() {
             return Err(unsupported(at, &format!("the nested column `{name}`")));
         }
         let unsigned = match (column.logical_type_ref(), column.converted_type()) {
@@ -311,16 +335,20 @@ impl<'a> Builder<'a> {
                 ));
             }
         };
-        let optional = column.max_def_level() > 0;
+        let is_binary = column.logical_type_ref().is_none()
+            && column.converted_type() == ConvertedType::NONE
+            && column.physical_type() == PhysicalType::BYTE_ARRAY;
         let (ints, reals, text) = (Vec::new(), Vec::new(), Levels::default());
         Ok(Builder {
             at,
             name,
-            optional,
+            defined: column.max_def_level(),
             unsigned,
+            is_binary,
             ints,
             reals,
             text,
+            images: image.map(|_| ImageStack::new(reading, 0)),
             rows: 0,
             reading,
             room,
@@ -378,9 +406,9 @@ impl<'a> Builder<'a> {
             for record in 0..records {
                 let row = self.rows;
                 self.rows += 1;
-                let is_null = self.optional && levels.get(record) == Some(&0);
+                let is_null = levels.get(record).is_some_and(|level| *level < self.defined);
                 match is_null {
-                    true if self.reading.gap(&self.name, row) => {}
+                    true if self.images.is_none() && self.reading.gap(&self.name, row) => {}
                     true => {
                         let at = At {
                             row: row + 1,
@@ -424,13 +452,29 @@ impl<'a> Builder<'a> {
             row: self.rows,
             ..self.at
         };
+        if self.is_binary && self.rows == 1 && self.images.is_none() && is_image(bytes) {
+            self.images = Some(ImageStack::new(self.reading, 0));
+        }
+        if let Some(images) = &mut self.images {
+            let before = images.bytes();
+            images.push(at, bytes)?;
+            return self.room.take(at.path, (images.bytes() - before) as u64);
+        }
         let text = std::str::from_utf8(bytes).map_err(|_| diagnostics::not_utf8(at))?;
         let kept = self.text.push(text);
         self.reading.take(at.path, kept)?;
         self.room.take(at.path, kept as u64)
     }
 
-    fn finish(mut self) -> Result<ArrayValues, Diagnostic> {
+    fn finish(mut self, words: bool) -> Result<Array, Diagnostic> {
+        if let Some(images) = self.images {
+            let (axes, pixels) = images.finish();
+            let shape = std::iter::once(self.rows).chain(axes).collect();
+            return Ok(Array {
+                shape,
+                ..Array::column(self.name, ArrayValues::Byte(pixels))
+            });
+        }
         self.reading.fit(&mut self.ints);
         self.reading.fit(&mut self.reals);
         let values = match (self.ints.is_empty(), self.reals.is_empty()) {
@@ -439,12 +483,17 @@ impl<'a> Builder<'a> {
             (true, true) => self.text.finish(),
             (false, false) => return Err(malformed(self.at.path, "a column changes its type")),
         };
-        Ok(self.reading.filled(&self.name, values))
+        let values = self.reading.filled(&self.name, values);
+        Ok(Array::column(self.name, values).with_words(words))
     }
 }
 
 fn unsupported(at: At<'_>, what: &str) -> Diagnostic {
-    diagnostics::unsupported(at, what, "flat columns of numbers, Booleans or text")
+    diagnostics::unsupported(
+        at,
+        what,
+        "flat columns of numbers, Booleans, text or encoded images",
+    )
 }
 
 #[cfg(test)]

@@ -24,6 +24,8 @@ pub struct Reading {
     texts: RefCell<Vec<String>>,
     /// The first file whose format has several kinds of records, and its kind.
     records: RefCell<Option<(PathBuf, &'static str)>>,
+    /// The number of channels of the images that were read; `None` before images were read.
+    channels: Cell<Option<usize>>,
     /// The names of the columns to read, or `None` to read all columns.
     only: Option<HashSet<String>>,
     /// The names of columns that the files contain but that were not read.
@@ -41,6 +43,7 @@ impl Reading {
             checksums: RefCell::default(),
             texts: RefCell::default(),
             records: RefCell::default(),
+            channels: Cell::new(None),
             only: None,
             unread: RefCell::default(),
             gaps: None,
@@ -135,6 +138,25 @@ impl Reading {
     pub(super) fn know_records(&self, path: &Path, kind: &'static str) {
         let mut records = self.records.borrow_mut();
         records.get_or_insert_with(|| (path.to_path_buf(), kind));
+    }
+
+    /// Sets the number of channels of all images: 1 for shades of grey, or 3 for colours. Without this call, the first images that are read set
+    /// this number.
+    pub(crate) fn with_channels(self, channels: Option<usize>) -> Reading {
+        Reading {
+            channels: Cell::new(channels),
+            ..self
+        }
+    }
+
+    /// Returns the number of channels of all images, if it is known.
+    pub(super) fn channels(&self) -> Option<usize> {
+        self.channels.get()
+    }
+
+    /// Sets the number of channels of the images in all files that are read after this call.
+    pub(super) fn know_channels(&self, channels: usize) {
+        self.channels.set(Some(channels));
     }
 
     /// Records the checksum of a file's contents. The checksum is computed while the file is read.
