@@ -148,6 +148,24 @@ mistakes! {
     wide_priors_on_a_group_without_counts: ["E0646"], [("d.csv", zeros_of_a_group())],
         &rates("Normal(0, 1000)", "map");
 
+    a_type_below_the_scale_of_its_prior: ["E0280"],
+        [("d.csv", csv(&[("y", normal(2, 20))]))], "
+        data d = csv(\"d.csv\")
+        model M() -> y: real {
+          s: positive ~ Pareto(0.5, 2)
+          y ~ Normal(0, s)
+        }
+        infer fit = nuts(M, d)";
+
+    a_type_wider_than_the_interval_of_its_prior: ["E0280"],
+        [("d.csv", csv(&[("y", normal(2, 20))]))], "
+        data d = csv(\"d.csv\")
+        model M() -> y: real {
+          s: positive ~ Uniform(0.1, 0.8)
+          y ~ Normal(0, s)
+        }
+        infer fit = nuts(M, d)";
+
     flat_priors_on_separable_classes: ["E0521", "E0520"], [("d.csv", separable())], "
         data d = csv(\"d.csv\")
         model M(x: real) -> y: bool {

@@ -90,6 +90,14 @@ codes_with_programs! {
      only if every parent comes earlier.",
     "model M() -> y: real[n] {\n  b ~ Normal(0, 1)\n  for t in 1..n - 1 {\n    y[t] ~ Normal(b * (y[t - 1] + y[t + 1]), 1)\n  }\n}",
     "model M() -> y: real[n] {\n  b ~ Normal(0, 1)\n  for t in 1..n {\n    y[t] ~ Normal(b * y[t - 1], 1)\n  }\n}";
+    BEYOND_PRIOR,
+    "E0280",
+    "a type with values that the prior excludes",
+    "A warning: the prior has zero density in a part of the declared type. Transitions of a sampler that reach this part \
+     diverge, and the loss of training can become infinite. If you leave out the type, the parameter has the support of \
+     its prior, and no method leaves it.",
+    "model M(x: real) -> y: real {\n  s: positive ~ Uniform(0.1, 0.8)\n  y ~ Normal(x, s)\n}",
+    "model M(x: real) -> y: real {\n  s ~ Uniform(0.1, 0.8)\n  y ~ Normal(x, s)\n}";
 }
 
 reports! {
@@ -267,4 +275,13 @@ pub fn depends_on_itself(span: Span, name: &str, element: Option<&str>) -> Diagn
         )),
         None => diagnostic.help(format!("leave `{name}` out of its own distribution")),
     }
+}
+
+/// Warns about a site with a prior that has zero density in a part of the declared type, for example
+/// `below 0.5`.
+pub fn beyond_prior((name, at): (&str, Span), declared: &str, outside: &str, prior: Span) -> Diagnostic {
+    let message = format!("`{name}` is declared as {declared}, but its prior has zero density {outside}");
+    Diagnostic::warning(&BEYOND_PRIOR, at, message)
+        .label(format!("includes values {outside}"))
+        .also(prior, format!("zero density {outside}"))
 }
