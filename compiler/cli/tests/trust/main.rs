@@ -27,4 +27,5 @@ mod ports;
 mod report;
 mod sampling;
 mod silent;
+mod starts;
 mod training;

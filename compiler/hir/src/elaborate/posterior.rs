@@ -359,7 +359,14 @@ impl<'a> Line<'a> {
             Some(StartValue::Draw(expr)) => FamilyStart::Optimise(random(self.module, expr)?),
             None if self.is_bounded() && support == POSITIVE => FamilyStart::Optimise(Init::Constant(1.0)),
             None if self.is_square(name) => FamilyStart::Optimise(Init::Constant(0.0)),
-            None => FamilyStart::Optimise(start::default(support, shape, &own)),
+            None => {
+                let plain = start::default(support, shape, &own);
+                let mut params = self.item().params.iter();
+                let param = params.find(|binding| &*binding.param.name == name);
+                let better =
+                    param.and_then(|param| start::of_tails_and_ends(self.item(), param.local, &plain));
+                FamilyStart::Optimise(better.unwrap_or(plain))
+            }
         })
     }
 

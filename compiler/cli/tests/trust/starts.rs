@@ -1,0 +1,101 @@
+//! Tests the default start values of posterior families: training starts with a finite loss and
+//! reaches the posterior.
+
+use super::support::trial::Trial;
+
+/// Returns the mean and the standard deviation of a parameter in the result of `fit`.
+fn posterior(trial: &Trial, name: &str) -> (f64, f64) {
+    let result = trial.result(&[]);
+    let part = |part: &str| result["infer"]["fit"]["parameters"][name][part].as_f64();
+    part("mean").zip(part("sd")).expect("two numbers")
+}
+
+/// Compares moments of about 1000 draws with exact ones. The standard error of the mean is then 0.03
+/// standard deviations, and that of the standard deviation is at most 0.04 of them. The tolerance 0.15
+/// is four to five standard errors.
+fn assert_near(found: (f64, f64), exact: (f64, f64), family: &str) {
+    let off = (found.0 - exact.0).abs().max((found.1 - exact.1).abs());
+    assert!(off < 0.15 * exact.1, "{family}: {found:?}, exactly {exact:?}");
+}
+
+/// The counts 1, 3 and 2, whose rate has a gamma prior.
+fn rate(family: &str) -> Trial {
+    let program = format!(
+        "data d = csv(\"d.csv\")
+model M() -> y: count {{
+  r ~ Gamma(2, 1)
+  y ~ Poisson(rate = r)
+}}
+posterior Q of M {{ r ~ {family}() }}
+infer fit = vi(Q, d) {{ steps = 20000, optimiser = Adam(1e-2), schedule = cosine, samples = 8 }}
+"
+    );
+    Trial::new().file("d.csv", "y\n1\n3\n2\n").program(&program)
+}
+
+/// The gamma prior is conjugate: the posterior has shape `2 + 6` and rate `1 + 3`.
+#[test]
+fn a_gamma_family_reaches_the_conjugate_posterior_from_its_default_start() {
+    let (shape, rate_of) = (8.0f64, 4.0);
+    let exact = (shape / rate_of, shape.sqrt() / rate_of);
+    assert_near(posterior(&rate("Gamma"), "r"), exact, "Gamma");
+}
+
+/// With a tail index of 0.05, these families have no mean, or nearly all draws round to zero.
+#[test]
+fn families_with_power_tails_start_with_a_finite_loss() {
+    for family in ["Gamma", "InverseGamma", "Weibull", "HalfStudentT", "Chi2"] {
+        let output = rate(family).bnnc("run", &[]);
+        assert!(!output.stderr.contains("error"), "{family}: {}", output.stderr);
+        output.assert_sound();
+    }
+}
+
+/// The mean of a Gaussian with known standard deviation one and a Gaussian prior. The KL divergence
+/// of an interval of width `2 w` from a Gaussian posterior with standard deviation `s` is
+/// `w^2 / (6 s^2) - log(2 w)` plus a constant. At its minimum `w = sqrt(3) s`, the interval has the mean
+/// and the standard deviation of the posterior.
+#[test]
+fn a_uniform_family_starts_with_an_interval_and_reaches_its_optimum() {
+    let program = "data d = csv(\"d.csv\")
+model M() -> y: real {
+  a ~ Normal(0, 2)
+  y ~ Normal(a, 1)
+}
+posterior Q of M { a ~ Uniform() }
+infer fit = vi(Q, d) { steps = 5000, optimiser = Adam(1e-2), schedule = cosine, samples = 8 }
+";
+    let trial = Trial::new()
+        .file("d.csv", "y\n0.5\n1.5\n2.0\n1.0\n")
+        .program(program);
+    let precision: f64 = 0.25 + 4.0;
+    let exact = (5.0 / precision, precision.sqrt().recip());
+    assert_near(posterior(&trial, "a"), exact, "Uniform");
+}
+
+/// The locations of a matrix start at random, so that units differ. The ends of an interval then
+/// enclose a random interval with a positive width.
+#[test]
+fn the_ends_of_a_uniform_family_of_a_matrix_are_in_order() {
+    let rows: String = (0..40)
+        .map(|row| {
+            let x = f64::from(row % 9) / 4.0 - 1.0;
+            format!("{x},{}\n", (2.0 * x).sin())
+        })
+        .collect();
+    let program = "data d = csv(\"d.csv\") { target = y }
+model M(x: real[k]) -> y: real {
+  hidden = Dense(8)
+  o = Dense(1)
+  y ~ Normal(o(tanh(hidden(x)))[0], 0.3)
+}
+posterior Q of M {
+  hidden.*, o.* ~ Uniform()
+}
+infer fit = vi(Q, d) { steps = 400 }
+";
+    let trial = Trial::new()
+        .file("d.csv", format!("x,y\n{rows}"))
+        .program(program);
+    trial.bnnc("run", &[]).assert_sound();
+}
