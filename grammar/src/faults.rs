@@ -2,10 +2,9 @@
 
 use crate::diagnostics;
 use crate::expected::Expected;
-use crate::foreign;
-use crate::lexer;
 use crate::nodes::Unexpected;
 use crate::token::{Spanned, Token};
+use crate::{foreign, lexer};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::source::{Source, Span};
 use std::collections::BTreeSet;

@@ -3,13 +3,11 @@
 
 use crate::ast::{Comment, Expr, ExprKind, Item, ItemKind, SourceFile, Stmt};
 use crate::brackets::{self, Paired};
-use crate::depth;
-use crate::faults;
 use crate::grammar::ItemsParser;
 use crate::lexer::{self, Lexed};
 use crate::nodes::ParseContext;
-use crate::recover;
 use crate::token::{Spanned, Token};
+use crate::{depth, faults, recover};
 use bnnc_base::diagnostic::{Diagnostic, Place};
 use bnnc_base::source::{Source, Span};
 use std::sync::Arc;

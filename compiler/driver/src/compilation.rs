@@ -20,8 +20,7 @@ use bnnc_hir::tree::{InferId, InferItem, InferenceTarget, ModelId, ModelItem, Se
 use bnnc_loops::{backend::Backend, ir};
 use bnnc_rewrite::diagnostics::options_of;
 use bnnc_rewrite::methods::task::Refusal;
-use bnnc_rewrite::pass::Pass;
-use bnnc_rewrite::pass::PassContext;
+use bnnc_rewrite::pass::{Pass, PassContext};
 use bnnc_rewrite::{pipeline, pipelines};
 use std::time::Instant;
 

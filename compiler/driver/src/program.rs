@@ -8,8 +8,7 @@ use bnnc_base::source::{Source, SourceMap};
 use bnnc_grammar::ast;
 pub use bnnc_grammar::is_keyword;
 use bnnc_hir::check::{CheckContext, Override, check};
-use bnnc_hir::tree::InferItem;
-use bnnc_hir::tree::Module;
+use bnnc_hir::tree::{InferItem, Module};
 use std::io::{Error, ErrorKind, Read, Result as IoResult};
 use std::path::Path;
 

@@ -6,8 +6,7 @@ use bnnc_abi::data::{Field, FieldKind, Schema};
 use bnnc_abi::symbols::Address;
 use bnnc_driver::infer::CompileFailure;
 use bnnc_driver::options::CompileOptions;
-use bnnc_driver::program;
-use bnnc_driver::program::CheckedProgram;
+use bnnc_driver::program::{self, CheckedProgram};
 use bnnc_hir::tree::Module;
 
 /// The file name used for the text of a program.

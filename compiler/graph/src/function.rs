@@ -1,8 +1,7 @@
 //! A function of the graph: its parameters, its nodes in order, and its results.
 
 use crate::attr::Attrs;
-use crate::op::Op;
-use crate::op::OpDef;
+use crate::op::{Op, OpDef};
 use crate::types::Type;
 use bnnc_base::arena::Arena;
 use std::sync::Arc;

@@ -11,9 +11,8 @@ use bnnc_abi::methods::dropout::DropoutOptions;
 use bnnc_abi::methods::laplace;
 use bnnc_abi::methods::sampling::ChainOptions;
 use bnnc_abi::methods::variational::ViOptions;
-use bnnc_base::codes;
 use bnnc_base::diagnostic::{Code, Diagnostic, FaultyInput, Place, Severity};
-use bnnc_base::fault;
+use bnnc_base::{codes, fault};
 
 codes! {
     /// Warns that a KL divergence cannot be shown to be finite.

@@ -1,10 +1,7 @@
 //! Computes derivatives in reverse mode. The nodes to differentiate already exist in the graph.
 
 use crate::diagnostics::NO_DERIVATIVE;
-use crate::nodes;
-use crate::recurrence;
-use crate::rule;
-use crate::unroll;
+use crate::{nodes, recurrence, rule, unroll};
 use bnnc_abi::ports::PortName;
 use bnnc_base::arena::Id;
 use bnnc_base::dtype::DType;

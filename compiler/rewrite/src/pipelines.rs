@@ -1,9 +1,7 @@
 //! The passes, and the lists of passes that prepare every function.
 
 use crate::pass::{Pass, PassContext, PassRun};
-use crate::rules;
-use crate::simplify;
-use crate::unroll;
+use crate::{rules, simplify, unroll};
 use bnnc_base::fault::Fault;
 use bnnc_graph::function::Function;
 use bnnc_graph::spec::{LOWERED, PROBABILISTIC};

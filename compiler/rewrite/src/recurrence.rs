@@ -3,8 +3,7 @@
 
 use crate::batch::inline_batched;
 use crate::diagnostics::NO_DERIVATIVE;
-use crate::differentiate;
-use crate::nodes;
+use crate::{differentiate, nodes};
 use bnnc_base::dtype::DType;
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Dim, Shape};

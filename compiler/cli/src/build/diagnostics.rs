@@ -1,9 +1,8 @@
 //! The diagnostics of `bnnc build`.
 
 use bnnc_abi::artefact;
-use bnnc_base::codes;
 use bnnc_base::diagnostic::{Diagnostic, FaultyInput};
-use bnnc_base::reports;
+use bnnc_base::{codes, reports};
 use std::path::{Path, PathBuf};
 
 codes! {

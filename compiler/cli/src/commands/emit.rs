@@ -3,11 +3,10 @@
 use crate::arguments::Emit;
 use crate::session::{self, Display};
 use bnnc_command::terminal::{self, OK};
-use bnnc_driver::diagnostics;
 use bnnc_driver::emit::{emit, load, syntactic};
 use bnnc_driver::options::chip;
-use bnnc_driver::program;
 use bnnc_driver::stage::Stage;
+use bnnc_driver::{diagnostics, program};
 
 /// Runs the command.
 pub fn run(arguments: &Emit) -> Result<u8, u8> {

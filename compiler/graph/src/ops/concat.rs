@@ -1,8 +1,7 @@
 //! `concat x, .., axis`: operands joined along an axis.
 
 use crate::attr::{Attr, attributes};
-use crate::builder::Builder;
-use crate::builder::Window;
+use crate::builder::{Builder, Window};
 use crate::diagnostics::CallError;
 use crate::example;
 use crate::function::Value;

@@ -1,10 +1,9 @@
 //! `cumsum x, axis, reverse`: running sums along an axis.
 
 use crate::attr::{Attr, attributes};
-use crate::example;
-use crate::infer;
 use crate::op::{Arity, Batch, Example, KernelKind, Lower, OpDef, Vjp};
 use crate::tensor::Tensor;
+use crate::{example, infer};
 use bnnc_base::dtype::DType;
 
 attributes! { axis: Int, reverse: Int }

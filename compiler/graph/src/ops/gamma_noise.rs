@@ -10,8 +10,7 @@ use crate::op::{Arity, Batch, Example, Interval, KernelKind, Lower, OpCall, OpDe
 use crate::tensor::Tensor;
 use crate::types::Type;
 use bnnc_base::dtype::DType;
-use bnnc_math::gamma;
-use bnnc_math::philox;
+use bnnc_math::{gamma, philox};
 
 attributes! { site: Symbol }
 

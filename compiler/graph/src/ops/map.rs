@@ -3,13 +3,12 @@
 
 use crate::attr::{Attr, attributes};
 use crate::builder::Builder;
-use crate::example;
 use crate::function::{Function, Value};
-use crate::higher_order;
 use crate::infer::Inferred;
 use crate::op::{Arity, Batch, Example, Interval, Lower, OpCall, OpDef, Vjp};
 use crate::tensor::Tensor;
 use crate::types::Type;
+use crate::{example, higher_order};
 use bnnc_base::shape::Dim;
 use std::sync::Arc;
 

@@ -2,12 +2,11 @@
 
 use crate::attr::{Attr, attributes};
 use crate::builder::Builder;
-use crate::example;
 use crate::function::Value;
-use crate::infer;
 use crate::op::{Arity, Batch, Example, Interval, Lower, OpCall, OpDef, Vjp};
 use crate::tensor::Tensor;
 use crate::types::Type;
+use crate::{example, infer};
 use bnnc_base::dtype::DType;
 use bnnc_base::shape::{Dim, Shape};
 

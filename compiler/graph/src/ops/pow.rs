@@ -4,8 +4,7 @@ use crate::attr::Attr;
 use crate::builder::Builder;
 use crate::example;
 use crate::function::Value;
-use crate::op::OpCall;
-use crate::op::{Interval, OpDef, Vjp};
+use crate::op::{Interval, OpCall, OpDef, Vjp};
 use bnnc_math::scalar::Scalar;
 
 /// `pow x, y`: the power.

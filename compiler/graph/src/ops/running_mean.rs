@@ -2,10 +2,9 @@
 
 use crate::attr::{Attr, attributes};
 use crate::builder::Builder;
-use crate::example;
 use crate::function::Value;
-use crate::infer;
 use crate::op::{Arity, Batch, Lower, OpCall, OpDef, Vjp};
+use crate::{example, infer};
 use bnnc_base::shape::{Dim, Shape, Symbol};
 
 attributes! { name: Symbol }

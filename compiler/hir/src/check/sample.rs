@@ -10,10 +10,9 @@ use crate::diagnostics::{
     model as report_model, names as report_names, statements as report, types as report_types,
 };
 use crate::dims::DimExpr;
-use crate::show;
 use crate::tree::{LocalKind, SampleStmt, TypedExpr, TypedExprKind, TypedStmt};
 use crate::types::{Elem, Ty};
-use crate::walk;
+use crate::{show, walk};
 use bnnc_base::diagnostic::{Code, Diagnostic};
 use bnnc_base::source::Span;
 use bnnc_grammar::ast::{self, BinaryOp};

@@ -1,10 +1,9 @@
 //! The diagnostics about binding the inputs and outputs of a model to the columns of its data.
 
 use bnnc_abi::data::{Field, FieldKind, InputEntry, Schema, word};
-use bnnc_base::codes;
 use bnnc_base::diagnostic::Diagnostic;
-use bnnc_base::reports;
 use bnnc_base::source::Span;
+use bnnc_base::{codes, reports};
 
 codes! {
     /// A position of an axis that is not selected by any value of a column.

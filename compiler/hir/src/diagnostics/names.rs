@@ -2,9 +2,8 @@
 
 use super::quoted;
 use bnnc_base::diagnostic::Diagnostic;
-use bnnc_base::reports;
 use bnnc_base::source::Span;
-use bnnc_base::synonyms;
+use bnnc_base::{reports, synonyms};
 
 codes_with_programs! {
     DUPLICATE_ITEM,

@@ -4,8 +4,7 @@ mod output;
 
 use super::{Densities, SitePrior, dependences, is_random};
 use crate::nodes::{self, Scope};
-use crate::rule;
-use crate::unroll;
+use crate::{rule, unroll};
 use bnnc_abi::ports::PortName;
 use bnnc_base::dtype::DType;
 use bnnc_graph::attr::Attr;

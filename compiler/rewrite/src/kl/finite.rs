@@ -17,13 +17,10 @@
 mod decide;
 mod ends;
 
-use super::Placement;
-use super::start;
+use super::{Placement, start};
 use crate::density::SitePrior;
-use crate::diagnostics;
-use crate::group;
-use crate::nodes;
 use crate::rule::remove_dead;
+use crate::{diagnostics, group, nodes};
 use bnnc_abi::manifest::Init;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::shape::Sizes;

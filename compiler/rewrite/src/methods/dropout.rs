@@ -10,10 +10,9 @@
 use super::likelihood::choice::covers;
 use super::task::Refusal;
 use crate::density::{Densities, coordinates};
-use crate::nodes;
 use crate::pass::PassContext;
 use crate::pipeline::StageFunctions;
-use crate::{diagnostics, pipeline, pipelines};
+use crate::{diagnostics, nodes, pipeline, pipelines};
 use bnnc_abi::names::layer_of;
 use bnnc_abi::ports::PortName;
 use bnnc_abi::symbols::NoiseKind;

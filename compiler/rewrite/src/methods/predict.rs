@@ -3,13 +3,10 @@
 use super::plan::SitePlan;
 use super::positions;
 use super::task::is_of_row;
-use crate::batch::batch;
-use crate::batch::batch_named;
+use crate::batch::{batch, batch_named};
 use crate::density::Densities;
 use crate::group;
-use crate::methods::task::Program;
-use crate::methods::task::number_rows;
-use crate::methods::task::shared_coordinates;
+use crate::methods::task::{Program, number_rows, shared_coordinates};
 use crate::nodes::{self, Scope};
 use bnnc_abi::ports::PortName;
 use bnnc_base::shape::{Dim, Symbol};

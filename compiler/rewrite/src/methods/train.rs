@@ -9,12 +9,9 @@ mod update;
 
 use super::divergence::PerDraw;
 use super::likelihood::{Likelihood, likelihood};
-use super::mix;
 use super::plan::{self, SitePlan};
-use super::positions;
-use super::predict;
-use super::states;
 use super::task::{Refusal, Task, TrainingSettings, gradient_nodes};
+use super::{mix, positions, predict, states};
 use crate::batch::inline_batched;
 use crate::density::Densities;
 use crate::differentiate::differentiate;

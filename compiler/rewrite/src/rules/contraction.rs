@@ -1,8 +1,9 @@
 //! Rules that move broadcasts and permutations of operands into the labels of contractions.
 
 use crate::rule::{Case, Rule, equal};
-use crate::term::{Axes, LEFT, P, RESULT, RIGHT, X, Y};
-use crate::term::{broadcast, contract, example, lettered, repeat, size, transpose};
+use crate::term::{
+    Axes, LEFT, P, RESULT, RIGHT, X, Y, broadcast, contract, example, lettered, repeat, size, transpose,
+};
 
 /// The rules for contractions. They are tried in this order.
 pub static RULES: &[Rule] = &[

@@ -8,8 +8,7 @@
 
 mod product;
 
-use crate::nodes;
-use crate::nodes::{application, constant_of, operand};
+use crate::nodes::{self, application, constant_of, operand};
 use crate::rule::{PendingNode, Rule, computed};
 use crate::rules::broadcast::repetition;
 use crate::term::{Bindings, X, Y, contract, example, on, sum};

@@ -1,8 +1,9 @@
 //! Rules that make sums smaller. Some rules sum the source of a broadcast instead of the broadcast. Other rules move common factors out of sums.
 
 use crate::rule::{Rule, equal};
-use crate::term::{A, P, Q, ROW, X, Y};
-use crate::term::{broadcast, constant, example, exp, iota, largest, on, repeat, size, sum, to_real};
+use crate::term::{
+    A, P, Q, ROW, X, Y, broadcast, constant, example, exp, iota, largest, on, repeat, size, sum, to_real,
+};
 use bnnc_base::dtype::DType;
 use bnnc_graph::ops::iota::IOTA;
 

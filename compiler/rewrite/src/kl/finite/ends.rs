@@ -4,8 +4,7 @@
 use crate::kl::start::along;
 use bnnc_base::shape::Sizes;
 use bnnc_graph::analysis::dataflow::needed_by;
-use bnnc_graph::dist::range;
-use bnnc_graph::dist::{self, Instance, Reach, Support};
+use bnnc_graph::dist::{self, Instance, Reach, Support, range};
 use bnnc_graph::eval::evaluate;
 use bnnc_graph::function::{Function, Value};
 use bnnc_graph::tensor::Tensor;

@@ -4,8 +4,7 @@
 use super::super::laplace::outputs::LaplaceParts;
 use super::super::task::{Refusal, is_of_row};
 use super::{KinkedFunction, Observed, columns};
-use crate::batch::batch_named;
-use crate::batch::inline_batched;
+use crate::batch::{batch_named, inline_batched};
 use crate::differentiate::pull_back;
 use crate::methods::laplace::outputs::of_row;
 use crate::methods::task::Program;

@@ -1,12 +1,11 @@
 //! Replaces lookup tables by layers whose inputs are rows of an identity matrix.
 
 use bnnc_base::dtype::DType;
-use bnnc_graph::attr;
 use bnnc_graph::builder::Builder;
 use bnnc_graph::function::{Function, Value};
 use bnnc_graph::labels::ContractionLabels;
-use bnnc_graph::ops;
 use bnnc_graph::types::Type;
+use bnnc_graph::{attr, ops};
 
 /// Inlines a function, and replaces the gradients of its lookups by products. Such a product
 /// multiplies the update at a position by the row of the identity matrix for this position. The

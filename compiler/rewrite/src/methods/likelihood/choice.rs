@@ -1,8 +1,7 @@
 //! Chooses the gradient estimator of each layer in the likelihood.
 
 use super::symmetry;
-use crate::diagnostics;
-use crate::diagnostics::Refusal;
+use crate::diagnostics::{self, Refusal};
 use crate::kl::{self, Placement};
 use crate::methods::plan::SitePlan;
 use bnnc_abi::methods::variational::ViOptions;

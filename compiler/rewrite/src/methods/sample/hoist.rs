@@ -8,11 +8,10 @@
 //! programs that a sampler evaluates.
 
 use crate::batch::expansion_of;
-use crate::nodes;
 use crate::pass::PassContext;
 use crate::pipeline::StageFunctions;
-use crate::pipelines;
 use crate::rule::{Firing, remove_dead};
+use crate::{nodes, pipelines};
 use bnnc_abi::symbols::{NOISE_WEIGHT, weight};
 use bnnc_base::dtype::DType;
 use bnnc_base::shape::{Dim, Sizes, Symbol};

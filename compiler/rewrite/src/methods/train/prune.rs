@@ -3,12 +3,11 @@
 
 use super::{Refusal, TrainingSettings};
 use crate::density::Densities;
-use crate::kl;
 use crate::methods::plan::{self, SitePlan};
 use crate::methods::predict;
 use crate::methods::task::Program;
 use crate::pass::PassContext;
-use crate::{pipeline, pipelines};
+use crate::{kl, pipeline, pipelines};
 use bnnc_abi::ports::PortName;
 use bnnc_base::fault::Fault;
 use bnnc_graph::dist::Support;
