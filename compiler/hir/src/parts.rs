@@ -24,6 +24,8 @@ pub enum DistributionPart {
     Draw,
     /// The mean.
     Mean,
+    /// The median.
+    Median,
     /// The variance.
     Variance,
     /// The entropy.
@@ -181,6 +183,7 @@ static PARTS: [PartDef; DistributionPart::COUNT] = {
         other(Part::Quantile, "quantile", Some(Probability), Value),
         other(Part::Draw, "draw", None, Value),
         other(Part::Mean, "mean", None, Moment),
+        other(Part::Median, "median", None, Moment),
         other(Part::Variance, "variance", None, Moment),
         other(Part::Entropy, "entropy", None, Number),
         other(Part::Moment, "moment", Some(Order), Moment),

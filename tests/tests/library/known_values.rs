@@ -352,3 +352,18 @@ fn large_parameters_keep_their_digits() {
     let expected = (1e9 - 1.0) * (-1e-9f64).ln_1p() + 1e-9f64.ln() + 41.446_531_674_892_825;
     assert_eq!(near("beta", beta.unwrap_or_default()[0], expected, 1e-7), Ok(()));
 }
+
+/// The integral of `|x|` times the density diverges if there is at most one degree of freedom.
+#[test]
+fn student_distributions_with_one_degree_of_freedom_have_no_mean() {
+    let module = module("");
+    for (df, exists) in [(0.5, false), (1.0, false), (1.5, true), (7.0, true)] {
+        let values = [df, 3.0, 2.0].map(Tensor::scalar).to_vec();
+        let probe = Probe::at(&module, named(&module, "StudentT"), values);
+        let mean = probe.scalar(|instance| &instance.mean).unwrap_or_default();
+        assert!(
+            if exists { mean == 3.0 } else { mean.is_nan() },
+            "{df} degrees: {mean}"
+        );
+    }
+}

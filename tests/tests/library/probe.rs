@@ -8,7 +8,7 @@ use bnnc_driver::options::CompileOptions;
 use bnnc_driver::program;
 use bnnc_graph::dist::{Instance, Support};
 use bnnc_graph::eval::evaluate;
-use bnnc_graph::function::Function;
+use bnnc_graph::function::{Function, Value};
 use bnnc_graph::tensor::Tensor;
 use bnnc_graph::types::Type;
 use bnnc_hir::elaborate::datum::{Datum, DistDatum};
@@ -241,15 +241,31 @@ impl<'a> Probe<'a> {
 
     /// Returns the function `(parameters.., x) -> part` for `count` values.
     pub fn part_function(&self, part: &str, count: usize) -> Option<Function> {
+        let ty = Type::new(DType::Real, Shape::fixed(&[count]));
+        self.function(part, |elaborator| Some(elaborator.builder.param("x", ty)))
+    }
+
+    /// Returns the median, or `None` if it is not declared.
+    pub fn median(&self) -> Option<f64> {
+        let function = self.function("median", |_| None)?;
+        Some(self.call(&function, &[]).data[0])
+    }
+
+    /// Returns the function from the parameters, and from the argument of the part if there is one, to the
+    /// part. Returns `None` if the distribution does not have this part.
+    fn function(
+        &self,
+        part: &str,
+        argument: impl FnOnce(&mut Elaborator<'_>) -> Option<Value>,
+    ) -> Option<Function> {
         if !self.has(part) {
             return None;
         }
         let mut elaborator = Elaborator::new(self.module, part);
         let mut values = Vec::new();
         let dist = Datum::Dist(Rc::new(self.datum(&mut elaborator, self.dist, "", &mut values)));
-        let ty = Type::new(DType::Real, Shape::fixed(&[count]));
-        let x = elaborator.builder.param("x", ty);
-        let result = elaborator.dist_part(&dist, known(part), Some(Datum::Tensor(x)), Self::span());
+        let argument = argument(&mut elaborator).map(Datum::Tensor);
+        let result = elaborator.dist_part(&dist, known(part), argument, Self::span());
         let Ok(Datum::Tensor(result)) = result else {
             panic!("{}: {result:?}", self.label())
         };

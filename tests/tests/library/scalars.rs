@@ -193,6 +193,20 @@ fn narrowed_densities_integrate_to_one() {
     });
 }
 
+/// The cumulative distribution function is one half at a declared median.
+#[test]
+fn half_of_the_probability_lies_below_the_median() {
+    all(|probe| {
+        let Some(median) = probe.median() else {
+            return Ok(());
+        };
+        let below = probe
+            .cdf(&[median])
+            .ok_or("no cumulative distribution function")?;
+        near("probability below the median", below[0], 0.5, 1e-12)
+    });
+}
+
 /// Compares a sample with the declared moments. The sample mean must be within five standard errors
 /// of the mean, and the sample variance within six standard errors of the variance.
 fn sample_moments(probe: &Probe<'_>) -> Result<(), String> {

@@ -42,7 +42,7 @@ const TINY: f64 = 1e-3;
 const FAR: f64 = 1e4;
 /// One over the standard deviation of the standard logistic distribution. The quantile function of this distribution is `logit(p)`.
 const LOGISTIC: f64 = 0.551_328_895_421_792;
-/// The standard deviation of the normal distribution whose density at the mean is one.
+/// The standard deviation of the normal distribution whose density at its mean is one.
 const NORMAL: f64 = 0.398_942_280_401_432_7;
 
 /// The functions and values for a search in an interval.
@@ -68,7 +68,8 @@ pub(super) struct Search {
 enum Guess {
     /// The quantile function. The arguments of this function are the parameters of the distribution, followed by the probability `p`.
     Quantile(Arc<Function>),
-    /// The mean, the standard deviation, and the tail index if the density decays like a power.
+    /// The median or the mean, the standard deviation, and the tail index if the density decays like a
+    /// power.
     Moments(Value, Value, Option<Value>),
     /// The mean and the standard deviation of the logarithm of the value.
     OfLogarithm(Value, Value),
@@ -210,10 +211,13 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
             })?;
             return Ok(function.map(Guess::Quantile));
         }
-        if let [Some(mean), Some(variance)] =
-            self.declared([DistributionPart::Mean, DistributionPart::Variance], frame)?
-        {
-            let density = self.shaped_part(DistributionPart::LogDensity, mean, frame)?;
+        // Distributions with heavy tails may have a median but no mean.
+        let centre = match item.declares(DistributionPart::Median) {
+            true => DistributionPart::Median,
+            false => DistributionPart::Mean,
+        };
+        if let [Some(centre), Some(variance)] = self.declared([centre, DistributionPart::Variance], frame)? {
+            let density = self.shaped_part(DistributionPart::LogDensity, centre, frame)?;
             let index = item.ends.iter().find_map(|end| match &end.tail {
                 Some((TailKind::Power, numbers)) => numbers.first(),
                 _ => None,
@@ -223,7 +227,7 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
             let sd = b.sqrt(variance);
             let sd = match density {
                 // The scale of the estimate is the standard deviation of a normal distribution with
-                // this density at its mean.
+                // this density at its centre.
                 Some(density) => {
                     let minus = b.neg(density);
                     let width = b.exp(minus);
@@ -234,7 +238,7 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
                 }
                 None => sd,
             };
-            return Ok(Some(Guess::Moments(mean, sd, index)));
+            return Ok(Some(Guess::Moments(centre, sd, index)));
         }
         match self.declared([DistributionPart::LogMean, DistributionPart::LogVariance], frame)? {
             [Some(mean), Some(variance)] => {
@@ -388,7 +392,7 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
                 let p = b.sigmoid(logit);
                 b.inline(function, &[&parameters[..], &[p]].concat())[0]
             }
-            Guess::Moments(mean, sd, index) => {
+            Guess::Moments(centre, sd, index) => {
                 let wide = match index {
                     // In both tails, the estimate grows like `p ^ (-1 / index)` as the tail
                     // probability `p` decreases.
@@ -407,7 +411,7 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
                 };
                 let wide = b.scale(wide, LOGISTIC);
                 let offset = b.mul(*sd, wide);
-                b.add(*mean, offset)
+                b.add(*centre, offset)
             }
             Guess::OfLogarithm(mean, sd) => {
                 let wide = b.scale(logit, LOGISTIC);
