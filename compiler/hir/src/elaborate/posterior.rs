@@ -8,8 +8,8 @@ use super::start;
 use crate::diagnostics::elaborate::{TOO_LARGE, limit};
 use crate::dims::DimExpr;
 use crate::tree::{
-    DistId, DistItem, InferId, LocalId, Module, PosteriorId, PosteriorLine, PosteriorValue, StartValue,
-    TypedExpr, TypedExprKind,
+    DistId, DistItem, InferId, LocalId, Module, ParamBinding, PosteriorId, PosteriorLine, PosteriorValue,
+    StartValue, TypedExpr, TypedExprKind,
 };
 use crate::types::{Elem, Ty};
 use bnnc_abi::manifest::Init;
@@ -361,21 +361,25 @@ impl<'a> Line<'a> {
             None if self.is_square(name) => FamilyStart::Optimise(Init::Constant(0.0)),
             None => {
                 let plain = start::default(support, shape, &own);
-                let mut params = self.item().params.iter();
-                let param = params.find(|binding| &*binding.param.name == name);
-                let better =
-                    param.and_then(|param| start::of_tails_and_ends(self.item(), param.local, &plain));
+                let better = self.param(name).and_then(|param| match support == POSITIVE {
+                    true => start::of_index(self.item(), param.local),
+                    false => start::of_end(self.item(), param.local, &plain),
+                });
                 FamilyStart::Optimise(better.unwrap_or(plain))
             }
         })
     }
 
+    /// Returns the parameter of the family with this name.
+    fn param(&self, name: &str) -> Option<&ParamBinding> {
+        let mut params = self.item().params.iter();
+        params.find(|binding| &*binding.param.name == name)
+    }
+
     /// Returns whether a parameter is a matrix with one row and one column per element of the site, such as the factor of a full covariance. It
     /// starts at zero.
     fn is_square(&self, name: &str) -> bool {
-        let mut params = self.item().params.iter();
-        let param = params.find(|binding| &*binding.param.name == name);
-        let dims = param.and_then(|binding| match &binding.param.ty {
+        let dims = self.param(name).and_then(|binding| match &binding.param.ty {
             Ty::Tensor(_, dims) => Some(dims.as_slice()),
             _ => None,
         });

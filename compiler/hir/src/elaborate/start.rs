@@ -10,34 +10,35 @@ use bnnc_graph::dist::{Support, TailKind};
 const START_SCALE: f64 = 0.05;
 
 /// The default start value of a parameter that is the index of a power tail, such as the shape of a
-/// gamma or inverse gamma family. With an index of 0.05, a gamma family has most of its mass below
-/// the smallest float, and an inverse gamma family has no mean: the loss is then not finite. At 4,
-/// the mean, the variance and the third moment exist.
+/// gamma or inverse gamma family. With an index of 0.05, one draw in 70 of a gamma family is below the
+/// smallest float of single precision, so the loss is soon infinite, and an inverse gamma family has no
+/// mean. At 4, the mean, the variance and the third moment exist.
 const START_INDEX: f64 = 4.0;
 
-/// Returns the start value of a parameter that is the index of a power tail or, together with another
-/// parameter, an end of the family's values. Two ends that both start at zero would enclose no values,
-/// so they start where the standard deviation is 0.05. If locations start at random values, the interval
-/// has a random centre and a random width. `locations` is the default start of locations.
-pub fn of_tails_and_ends(item: &DistItem, param: LocalId, locations: &Init) -> Option<Init> {
-    let [is_low, is_high] =
-        [0, 1].map(|end: usize| item.ends[end].at.as_ref().is_some_and(|at| is(at, param)));
-    let are_free = item
-        .ends
-        .iter()
-        .all(|end| end.at.as_ref().is_some_and(is_variable));
-    if (is_low || is_high) && are_free {
-        let (near, far) = match locations {
-            Init::Uniform(_, bound) => (0.5 * bound, *bound),
-            _ => (3.0f64.sqrt() * START_SCALE, 3.0f64.sqrt() * START_SCALE),
-        };
-        return Some(match (is_low, near < far) {
-            (true, true) => Init::Uniform(-far, -near),
-            (true, false) => Init::Constant(-near),
-            (false, true) => Init::Uniform(near, far),
-            (false, false) => Init::Constant(near),
-        });
+/// Returns the start value of a parameter that is an end of the family's values, if the other end is a
+/// parameter too. Two ends that both start at zero would enclose no values, so they start where the
+/// standard deviation is 0.05. If locations start at random values, the interval is random too: its ends
+/// lie on different sides of zero, and each has at least half of the maximum distance from it, so that
+/// no interval is narrow. `locations` is the default start of locations.
+pub fn of_end(item: &DistItem, param: LocalId, locations: &Init) -> Option<Init> {
+    let ends = item.ends.each_ref().map(|end| end.at.as_ref());
+    if !ends.iter().flatten().all(|at| is_variable(at)) {
+        return None;
     }
+    let [low, high] = ends;
+    let (is_low, is_high) = (is(low?, param), is(high?, param));
+    let distance = 3.0f64.sqrt() * START_SCALE;
+    Some(match (locations, is_low, is_high) {
+        (_, false, false) => return None,
+        (Init::Uniform(_, bound), true, _) => Init::Uniform(-bound, -0.5 * bound),
+        (Init::Uniform(_, bound), false, _) => Init::Uniform(0.5 * bound, *bound),
+        (_, true, _) => Init::Constant(-distance),
+        (_, false, _) => Init::Constant(distance),
+    })
+}
+
+/// Returns the start value of a positive parameter that is the index of a power tail.
+pub fn of_index(item: &DistItem, param: LocalId) -> Option<Init> {
     let mut tails = item.ends.iter().filter_map(|end| end.tail.as_ref());
     let is_index = tails.any(|(kind, numbers)| {
         let mut uses = |number: &TypedExpr| walk::any(number, &mut |part| is(part, param));
