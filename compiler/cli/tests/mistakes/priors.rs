@@ -166,6 +166,24 @@ mistakes! {
         }
         infer fit = nuts(M, d)";
 
+    a_type_that_excludes_a_part_of_its_prior: ["E0280"],
+        [("d.csv", csv(&[("y", normal(2, 20))]))], "
+        data d = csv(\"d.csv\")
+        model M() -> y: real {
+          s: positive ~ Uniform(-1, 1)
+          y ~ Normal(0, s)
+        }
+        infer fit = nuts(M, d)";
+
+    an_interval_that_starts_below_its_prior: ["E0280"],
+        [("d.csv", csv(&[("y", normal(2, 20))]))], "
+        data d = csv(\"d.csv\")
+        model M() -> y: real {
+          s: real(0, 5) ~ Uniform(2, 10)
+          y ~ Normal(0, s)
+        }
+        infer fit = nuts(M, d)";
+
     flat_priors_on_separable_classes: ["E0521", "E0520"], [("d.csv", separable())], "
         data d = csv(\"d.csv\")
         model M(x: real) -> y: bool {

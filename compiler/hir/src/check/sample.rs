@@ -167,9 +167,9 @@ impl Checker<'_> {
     }
 
     /// Narrows an element type to the ends that a distribution declares. For example,
-    /// `Uniform(0, 10)` is defined on the reals. A site with this distribution nevertheless gets
-    /// the type `real(0, 10)`, also if it is declared as `positive`. A bijection then maps the site
-    /// to the whole real line.
+    /// `Uniform(0, 10)` is defined on the reals. A site with this distribution and without a declared
+    /// type nevertheless gets the type `real(0, 10)`. A bijection then maps the site to the whole real
+    /// line.
     fn ended(&self, elem: Elem, dist: &TypedExpr) -> Elem {
         let (from, to) = match elem {
             Elem::Real(Support::Real) => (f64::NEG_INFINITY, f64::INFINITY),
@@ -187,7 +187,7 @@ impl Checker<'_> {
 
     /// Returns the type of a site. A declared type must lie within the type on which the
     /// distribution is defined. Without a declared type, the site has the type of the distribution's
-    /// values. Both are narrowed to the ends that the distribution declares.
+    /// values, narrowed to the ends that the distribution declares.
     fn sampled_type(&mut self, name: &str, declared: Option<(Ty, Span)>, dist: &TypedExpr) -> Ty {
         let Some(value) = self.dist_value(dist) else {
             return declared.map_or(Ty::Error, |(ty, _)| ty);
@@ -232,14 +232,14 @@ impl Checker<'_> {
             let help = column_hint(dims, &value.dims);
             self.wrong_dims(name, (&wanted, at), (&found, dist.span), help);
         }
-        self.within_prior(name, (&declared, at), dist);
+        self.within_prior(name, &declared, at, dist);
         declared
     }
 
     /// Warns about a declared type in a part of which the prior has zero density. The type stays as
     /// declared: a posterior family on this type can have an infinite KL divergence from the prior,
     /// which a narrower type would hide.
-    fn within_prior(&mut self, name: &str, (declared, at): (&Ty, Span), dist: &TypedExpr) {
+    fn within_prior(&mut self, name: &str, declared: &Ty, at: Span, dist: &TypedExpr) {
         let Ty::Tensor(elem, dims) = declared else {
             return;
         };
@@ -247,16 +247,22 @@ impl Checker<'_> {
         let Elem::Real(Support::Interval(low, high)) = narrow else {
             return;
         };
-        let outside = match (low.is_finite(), high.is_finite()) {
-            _ if narrow == *elem => return,
-            (true, true) => format!("outside the interval from {low} to {high}"),
+        let (from, to) = match elem {
+            Elem::Real(Support::Interval(from, to)) => (*from, *to),
+            _ => (f64::NEG_INFINITY, f64::INFINITY),
+        };
+        let outside = match (from < low, high < to) {
+            (false, false) => return,
+            (true, true) => format!("below {low} and above {high}"),
             (true, false) => format!("below {low}"),
-            (false, _) => format!("above {high}"),
+            (false, true) => format!("above {high}"),
         };
         let narrow = Ty::Tensor(narrow, dims.clone());
         let [wide, support] = [declared, &narrow].map(|ty| show::ty(ty, &self.locals));
-        let diagnostic = report_model::beyond_prior((name, at), &wide, &outside, dist.span);
-        self.report(diagnostic.help(match dims.is_empty() {
+        let diagnostic = report_model::beyond_prior(at, name, &wide, &outside, dist.span);
+        // Without a declared type, the site has all values of its prior.
+        let is_inside = self.range_of_values(dist) == Some((low, high));
+        self.report(diagnostic.help(match dims.is_empty() && is_inside {
             true => format!("leave out the type of `{name}`"),
             false => format!("declare `{name}: {support}`"),
         }));

@@ -109,6 +109,13 @@ reports! {
         .help("put an activation function between them: `out(tanh(hidden(x)))`")
         .help("or remove one of them: the data determine only the product of their weights");
 
+    /// Warns about a site with a prior that has zero density in a part of the declared type, for
+    /// example `below 0.5`.
+    fn beyond_prior(at: Span, name: &str, declared: &str, outside: &str, prior: Span)
+        = warning(BEYOND_PRIOR, at, "`{name}` is declared as {declared}, but its prior has zero density {outside}")
+        .label("includes values {outside}")
+        .also(prior, "zero density {outside}");
+
     /// Warns about a list of linear layers that are applied one after the other.
     fn no_activation_in_list(span: Span)
         = warning(NO_ACTIVATION, span, "a list of linear layers without an activation function between them is equivalent to one layer")
@@ -172,6 +179,11 @@ reports! {
     fn unnamed_layer(span: Span)
         = error(UNNAMED_LAYER, span, "a layer needs a name, because its weights are named after it")
         .help("write `name = Layer(..)` on a line of its own and call `name`");
+
+    /// Reports a call of a parameter of type `layer` itself.
+    fn unnamed_parameter(span: Span, name: &str)
+        = error(UNNAMED_LAYER, span, "the parameter `{name}` describes new layers, and has no weights of its own")
+        .help("write `new = {name}` on a line of its own and call `new`");
 
     /// Warns about a layer that is never called.
     fn never_called(span: Span, name: &str)
@@ -275,13 +287,4 @@ pub fn depends_on_itself(span: Span, name: &str, element: Option<&str>) -> Diagn
         )),
         None => diagnostic.help(format!("leave `{name}` out of its own distribution")),
     }
-}
-
-/// Warns about a site with a prior that has zero density in a part of the declared type, for example
-/// `below 0.5`.
-pub fn beyond_prior((name, at): (&str, Span), declared: &str, outside: &str, prior: Span) -> Diagnostic {
-    let message = format!("`{name}` is declared as {declared}, but its prior has zero density {outside}");
-    Diagnostic::warning(&BEYOND_PRIOR, at, message)
-        .label(format!("includes values {outside}"))
-        .also(prior, format!("zero density {outside}"))
 }
