@@ -222,7 +222,7 @@ builtins! {
     diag(v) = Diag, "A vector as a diagonal matrix.";
     dot(a, b) = Dot, "The sum of products of two vectors.";
     eye(n) = Eye, "The identity matrix.";
-    fold(layers, x) = Fold, "Applies the layers of a list one after the other: the first to `x`, each other one to the result of the layer before it.";
+    fold(layers, x) = Fold, "Applies the layers of a list one after the other: the first to `x`, each later one to the result of the layer before it.";
     length(x) = Length, "The size of the first axis.";
     log_softmax(x) = LastAxis(Along::LogSoftmax), "The logarithm of `softmax`.";
     logsumexp(x) = LogSumExp, "`log(sum(exp(x)))` along the last axis, without overflow.";

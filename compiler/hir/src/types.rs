@@ -43,7 +43,7 @@ impl Elem {
     }
 }
 
-/// The maximum length of a list of layers.
+/// The maximum number of layers in a list, including the layers of the lists that it contains.
 pub const MOST_LAYERS: i64 = 1024;
 
 /// A type.
@@ -74,6 +74,15 @@ pub enum Ty {
 }
 
 impl Ty {
+    /// Returns the number of layers in a list and in the lists that it contains. Returns `None` if a
+    /// length is not a number.
+    pub fn layers(&self) -> Option<i64> {
+        match self {
+            Ty::List(element, length) => Some(length.as_number()?.saturating_mul(element.layers()?)),
+            _ => Some(1),
+        }
+    }
+
     /// Returns the type of a scalar real.
     pub fn real() -> Ty {
         Ty::reals(Vec::new())

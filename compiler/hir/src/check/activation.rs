@@ -4,6 +4,7 @@
 use super::body::Checker;
 use crate::builtin::{BuiltinRule, Reduction};
 use crate::diagnostics::model as report;
+use crate::dims::DimExpr;
 use crate::tree::{LayerId, LocalId, Module, TypedExpr, TypedExprKind, TypedIndex, TypedStmt};
 use crate::types::{Elem, Ty};
 use crate::walk;
@@ -69,6 +70,15 @@ fn is_bottleneck(seconds: &[Second]) -> bool {
     all.all(|second| is_below(second.between, second.inputs) && is_below(second.between, outputs))
 }
 
+/// A fold over a list of linear layers.
+struct Chain {
+    at: Span,
+    list: LocalId,
+    /// The numbers of elements of the input and of the result. A number is `None` if it is not known.
+    inputs: Option<i64>,
+    outputs: Option<i64>,
+}
+
 struct Walk<'m> {
     module: &'m Module,
     layers: HashMap<LayerId, Summary>,
@@ -82,8 +92,8 @@ struct Walk<'m> {
     escaped: Vec<Span>,
     /// The second products.
     found: Vec<Second>,
-    /// The positions of folds over lists of linear layers.
-    chains: Vec<Span>,
+    /// The folds over lists of linear layers.
+    chains: Vec<Chain>,
 }
 
 impl Checker<'_> {
@@ -109,7 +119,9 @@ impl Checker<'_> {
             all.filter(|second| second.first == first).collect()
         };
         for chain in &walk.chains {
-            self.report(report::no_activation_in_list(*chain));
+            if !self.has_bottleneck(chain) {
+                self.report(report::no_activation_in_list(chain.at));
+            }
         }
         for second in &walk.found {
             let first = second.first;
@@ -117,6 +129,19 @@ impl Checker<'_> {
                 self.report(report::no_activation(second.at, first));
             }
         }
+    }
+}
+
+impl Checker<'_> {
+    /// Returns whether a value between two layers of a list has fewer elements than the input of the
+    /// list, and also fewer elements than its result.
+    fn has_bottleneck(&self, chain: &Chain) -> bool {
+        let mut layers = self.calls.iter().filter(|((list, _), _)| *list == chain.list);
+        layers.any(|(_, (inputs, _))| {
+            let between = inputs.first().and_then(|dims| product(dims));
+            let is_below = |outer: Option<i64>| between.zip(outer).is_some_and(|(size, outer)| size < outer);
+            is_below(chain.inputs) && is_below(chain.outputs)
+        })
     }
 }
 
@@ -333,20 +358,27 @@ impl Walk<'_> {
 
     /// Returns the form of `fold(layers, x)`. If the layers are linear, the list is a chain of linear layers.
     fn fold(&mut self, layers: &TypedExpr, x: &TypedExpr, whole: &TypedExpr) -> Form {
-        let (mut element, mut count) = (&layers.ty, Some(1));
-        while let Ty::List(inner, length) = element {
-            count = count
-                .zip(length.as_number())
-                .map(|(count, length)| count * length);
+        let mut element = &layers.ty;
+        while let Ty::List(inner, _) = element {
             element = inner;
         }
-        let Ty::Layer(id) = *element else {
+        let mut list = layers;
+        while let TypedExprKind::Index(base, _) = &list.kind {
+            list = base;
+        }
+        let (Ty::Layer(id), TypedExprKind::Local(list)) = (element, &list.kind) else {
             return self.joint(std::slice::from_ref(x));
         };
+        let (id, list) = (*id, *list);
         let result = self.call(id, std::slice::from_ref(x), whole);
         let is_linear = matches!(result, Form::Linear { .. }) && self.summary(id).multiplies;
-        if is_linear && count != Some(1) {
-            self.chains.push(whole.span);
+        if is_linear && layers.ty.layers() != Some(1) {
+            self.chains.push(Chain {
+                at: whole.span,
+                list,
+                inputs: elements(&x.ty),
+                outputs: elements(&whole.ty),
+            });
         }
         result
     }
@@ -392,9 +424,13 @@ fn is_array(expr: &TypedExpr) -> bool {
 /// Returns the number of elements of a type if it can be known before the data are read.
 fn elements(ty: &Ty) -> Option<i64> {
     match ty {
-        Ty::Tensor(Elem::Real(_), dims) => dims.iter().try_fold(1i64, |count, dim| {
-            dim.as_number().and_then(|size| count.checked_mul(size))
-        }),
+        Ty::Tensor(Elem::Real(_), dims) => product(dims),
         _ => None,
     }
+}
+
+/// Returns the product of dims, or `None` if a dim is not a number.
+fn product(dims: &[DimExpr]) -> Option<i64> {
+    let mut sizes = dims.iter().map(DimExpr::as_number);
+    sizes.try_fold(1i64, |count, size| count.checked_mul(size?))
 }

@@ -400,7 +400,7 @@ impl<'a> Checker<'a> {
             for local in self.locals.ids() {
                 let Local { name, span, kind, ty } = &self.locals[local];
                 let watched = matches!(kind, LocalKind::Param | LocalKind::Assigned | LocalKind::Site);
-                let layer = matches!(ty, Ty::Layer(_) | Ty::ShapedLayer) || self.made.contains_key(&local);
+                let layer = matches!(ty, Ty::Layer(_)) || self.made.contains_key(&local);
                 if watched && !layer && !self.used.contains(&local) && !name.starts_with('_') {
                     self.diagnostics
                         .push(match (self.place == BodyKind::Model, *kind) {

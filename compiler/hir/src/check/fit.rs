@@ -69,7 +69,9 @@ impl Checker<'_> {
         let expected = match wanted {
             Ty::Dist(_) => "a distribution on real".to_owned(),
             Ty::Function(_) => "a function of one real".to_owned(),
-            Ty::ShapedLayer => "a new layer whose output has the dims of its input".to_owned(),
+            Ty::ShapedLayer => {
+                "a layer whose output has the dims of its input, such as `BatchNorm()`".to_owned()
+            }
             wanted => show::ty(&solver.ty(wanted), &self.locals),
         };
         let found = match value.ty {

@@ -8,7 +8,7 @@ use crate::diagnostics::folds as report;
 use crate::dims::{Atom, DimExpr};
 use crate::show;
 use crate::tree::{LayerId, LocalId, TypedExpr};
-use crate::types::{MOST_LAYERS, Ty};
+use crate::types::Ty;
 use bnnc_base::source::Span;
 
 /// A list of layers, or a layer of such a list.
@@ -16,13 +16,14 @@ struct Element {
     /// The variable of the outermost list.
     root: LocalId,
     /// The position in the outermost list, the position in the list at this position, and so on.
-    path: Vec<i64>,
+    /// `None` stands for any position.
+    path: Vec<Option<i64>>,
     /// How the list or the layer was constructed.
     made: Made,
 }
 
 impl Element {
-    fn at(&self, position: i64, made: Made) -> Element {
+    fn at(&self, position: Option<i64>, made: Made) -> Element {
         Element {
             root: self.root,
             path: [self.path.as_slice(), &[position]].concat(),
@@ -47,32 +48,33 @@ impl Checker<'_> {
         };
         let dims = vec![dims.clone()];
         self.first_call((root, path.clone()), dims, span)?;
+        let path = path.into_iter().map(Some).collect();
         self.applied(&Element { root, path, made }, x, span)
     }
 
     /// Returns the type of the result of an element of a list: a layer or a list of layers.
     fn applied(&mut self, element: &Element, x: &TypedExpr, span: Span) -> Option<Ty> {
         match &element.made {
-            Made::One(id, solver) => self.apply_layer(element, (*id, solver), x, span),
-            Made::Shaped => Some(Ty::reals(x.ty.dims().to_vec())),
+            Made::One(id, solver) => self.apply_layer(element, *id, solver.clone(), x, span),
+            Made::Shaped => self.array_of_reals(x).map(Ty::reals),
             Made::List(elements) => {
                 let mut x = x.clone();
                 for (at, made) in elements.iter().enumerate() {
-                    let inner = element.at(at as i64, made.clone());
+                    let inner = element.at(Some(at as i64), made.clone());
                     x.ty = self.applied(&inner, &x, span)?;
                 }
                 Some(x.ty)
             }
             Made::Each(each) => match each.length.as_number() {
-                Some(count) if count <= MOST_LAYERS => {
+                Some(count) => {
                     let mut x = x.clone();
                     for at in 0..count {
-                        x.ty = self.applied(&element.at(at, each.at(&DimExpr::number(at))), &x, span)?;
+                        let inner = element.at(Some(at), each.at(&DimExpr::number(at)));
+                        x.ty = self.applied(&inner, &x, span)?;
                     }
                     Some(x.ty)
                 }
-                // The elaboration rejects longer lists.
-                _ => self.by_induction(element, each, x, span),
+                None => self.by_induction(element, each, x, span),
             },
         }
     }
@@ -87,9 +89,9 @@ impl Checker<'_> {
         span: Span,
     ) -> Option<Ty> {
         let start = x.ty.dims().to_vec();
-        let second = self.applied(&element.at(0, each.at(&DimExpr::number(0))), x, span)?;
+        let second = self.applied(&element.at(Some(0), each.at(&DimExpr::number(0))), x, span)?;
         if second.dims().len() != start.len() {
-            return self.changes(element, (x, &second), span);
+            return self.changes(element, &x.ty, &second, span);
         }
         let pairs = second.dims().iter().zip(&start);
         let changes: Vec<DimExpr> = pairs.map(|(second, first)| second.plus(first, -1)).collect();
@@ -101,16 +103,16 @@ impl Checker<'_> {
         let steps = DimExpr::atom(Atom::Local(each.counter)).plus(&each.first, -1);
         let mut any = x.clone();
         any.ty = Ty::reals(after(&steps));
-        let found = self.applied(&element.at(-1, (*each.element).clone()), &any, span)?;
+        let found = self.applied(&element.at(None, (*each.element).clone()), &any, span)?;
         match all_equal(found.dims(), &after(&steps.plus(&DimExpr::number(1), 1))) {
             true => Some(Ty::reals(after(&each.length))),
-            false => self.changes(element, (&any, &found), span),
+            false => self.changes(element, &any.ty, &found, span),
         }
     }
 
-    fn changes(&mut self, element: &Element, (x, found): (&TypedExpr, &Ty), span: Span) -> Option<Ty> {
+    fn changes(&mut self, element: &Element, from: &Ty, to: &Ty, span: Span) -> Option<Ty> {
         let name = show::name(element.root, &self.locals);
-        let [from, to] = [&x.ty, found].map(|ty| show::ty(ty, &self.locals));
+        let [from, to] = [from, to].map(|ty| show::ty(ty, &self.locals));
         self.report(report::irregular(span, &name, &from, &to));
         None
     }
@@ -119,7 +121,8 @@ impl Checker<'_> {
     fn apply_layer(
         &mut self,
         element: &Element,
-        (id, solver): (LayerId, &Solver),
+        id: LayerId,
+        mut solver: Solver,
         x: &TypedExpr,
         span: Span,
     ) -> Option<Ty> {
@@ -129,7 +132,6 @@ impl Checker<'_> {
             self.report(report::inputs(span, &name, item.inputs.len()));
             return None;
         };
-        let mut solver = solver.clone();
         let wanted = show::ty(&solver.ty(&input.param.ty), &self.locals);
         let before = self.diagnostics.len();
         let signature = Signature::new(&name, &item.inputs, &item.locals, Lifts::No);
@@ -144,14 +146,15 @@ impl Checker<'_> {
             self.report(report::does_not_fit(
                 span,
                 &name,
-                (&wanted, &found),
+                &wanted,
+                &found,
                 item.name.as_ref(),
             ));
             return None;
         }
-        if !element.path.contains(&-1) {
+        if let Some(path) = element.path.iter().copied().collect() {
             let dims = vec![solver.ty(&input.param.ty).dims().to_vec()];
-            self.first_call((element.root, element.path.clone()), dims, span)?;
+            self.first_call((element.root, path), dims, span)?;
         }
         match self.result(&solver.ty(&item.result), signature, span) {
             ty @ Ty::Tensor(..) => Some(ty),
@@ -160,10 +163,7 @@ impl Checker<'_> {
     }
 
     fn name_of(&self, element: &Element) -> String {
-        let at = |at: &i64| match at {
-            -1 => "[_]".to_owned(),
-            at => format!("[{at}]"),
-        };
+        let at = |at: &Option<i64>| at.map_or("[_]".to_owned(), |at| format!("[{at}]"));
         let path: String = element.path.iter().map(at).collect();
         format!("{}{path}", show::name(element.root, &self.locals))
     }

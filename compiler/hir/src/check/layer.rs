@@ -7,16 +7,17 @@ use super::names::Def;
 use super::session::CheckSession;
 use super::solve::Solver;
 use crate::constant::constant;
-use crate::diagnostics::{model as report, statements, types};
+use crate::diagnostics::{elaborate, model as report, statements, types};
 use crate::dims::{Atom, DimExpr};
 use crate::show;
 use crate::tree::{
     LayerId, LayerItem, LocalId, LocalKind, TypedComprehension, TypedExpr, TypedExprKind, TypedIndex,
 };
-use crate::types::Ty;
+use crate::types::{Elem, MOST_LAYERS, Ty};
 use bnnc_base::dtype::DType;
 use bnnc_base::source::Span;
 use bnnc_grammar::ast;
+use bnnc_graph::dist::Support;
 
 /// Checks a `layer` item.
 pub fn check(session: &mut CheckSession<'_>, id: LayerId, item: &ast::LayerDecl, library: bool) {
@@ -100,7 +101,7 @@ impl Checker<'_> {
                 let (Some(length), Some(made), Some(first)) = (length, made, first) else {
                     return (error(span), None);
                 };
-                let ty = Ty::List(Box::new(element.ty.clone()), length.clone());
+                let ty = element.ty.clone();
                 let kind = TypedExprKind::Comprehension(Box::new(TypedComprehension {
                     counter,
                     from,
@@ -110,10 +111,10 @@ impl Checker<'_> {
                 let each = LayerRange {
                     counter,
                     first,
-                    length,
+                    length: length.clone(),
                     element: Box::new(made),
                 };
-                (TypedExpr::new(kind, ty, span), Some(Made::Each(each)))
+                self.list_of_layers(kind, ty, length, Made::Each(each), span)
             }
             _ => {
                 let found = self.expr(written, Want::Any);
@@ -141,11 +142,25 @@ impl Checker<'_> {
                 None,
             );
         }
-        let ty = Ty::List(Box::new(ty), DimExpr::number(values.len() as i64));
-        (
-            TypedExpr::new(TypedExprKind::List(values), ty, span),
-            Some(Made::List(made)),
-        )
+        let length = DimExpr::number(values.len() as i64);
+        self.list_of_layers(TypedExprKind::List(values), ty, length, Made::List(made), span)
+    }
+
+    /// Returns a list of layers, or of lists of layers, with elements of the type `element`.
+    fn list_of_layers(
+        &mut self,
+        kind: TypedExprKind,
+        element: Ty,
+        length: DimExpr,
+        made: Made,
+        span: Span,
+    ) -> (TypedExpr, Option<Made>) {
+        let ty = Ty::List(Box::new(element), length);
+        if let Some(count) = ty.layers().filter(|count| *count > MOST_LAYERS) {
+            let diagnostic = elaborate::too_many_layers(span, count);
+            return (self.error(*diagnostic, span), None);
+        }
+        (TypedExpr::new(kind, ty, span), Some(made))
     }
 
     /// Checks an argument for a parameter of type `layer`: the construction of a layer, or another such parameter.
@@ -180,7 +195,9 @@ impl Checker<'_> {
         let is_new = matches!(value.kind, TypedExprKind::MakeLayer(..));
         match (item.inputs.as_slice(), &item.result) {
             ([input], Ty::Tensor(elem, dims)) => {
-                is_new && elem.dtype() == DType::Real && input.param.ty.dims() == dims && !dims.is_empty()
+                let takes_reals =
+                    matches!(&input.param.ty, Ty::Tensor(Elem::Real(Support::Real), of) if of == dims);
+                is_new && takes_reals && elem.dtype() == DType::Real && !dims.is_empty()
             }
             _ => false,
         }
@@ -221,8 +238,11 @@ impl Checker<'_> {
     pub fn call_layer(&mut self, callee: TypedExpr, args: &[ast::Arg], span: Span) -> TypedExpr {
         let Some((root, path, made)) = self.made(&callee) else {
             self.skip(args, span);
-            return match callee.ty {
-                Ty::ShapedLayer => self.error(report::unnamed_layer(span), span),
+            return match (&callee.ty, &callee.kind) {
+                (Ty::ShapedLayer, TypedExprKind::Local(local)) => {
+                    let name = show::name(*local, &self.locals);
+                    self.error(report::unnamed_parameter(span, &name), span)
+                }
                 _ => error(span),
             };
         };
@@ -270,22 +290,41 @@ impl Checker<'_> {
     ) -> TypedExpr {
         let values: Vec<TypedExpr> = args.iter().map(|arg| self.expr(&arg.value, Want::Any)).collect();
         let name = show::name(called.0, &self.locals);
-        let [value] = values.as_slice() else {
-            return self.error(types::too_many(span, &name, 1, values.len()), span);
+        let diagnostic = match (args, values.as_slice()) {
+            (
+                [
+                    ast::Arg {
+                        name: Some(given), ..
+                    },
+                ],
+                _,
+            ) => Some(types::named_input(given.span, &name, &given.name)),
+            (_, [_]) => None,
+            _ => Some(types::too_many(span, &name, 1, values.len())),
         };
-        let dims = match &value.ty {
-            Ty::Tensor(elem, dims) if elem.dtype() == DType::Real => dims.clone(),
-            Ty::Error => return error(span),
-            _ => {
-                self.wrong::<Ty>(value, "an array of reals");
-                return error(span);
-            }
+        if let Some(diagnostic) = diagnostic {
+            // A call with an error is recorded too, so that the layer is not reported as never called.
+            self.calls.entry(called).or_insert((Vec::new(), span));
+            return self.error(diagnostic, span);
+        }
+        let Some(dims) = self.array_of_reals(&values[0]) else {
+            self.calls.entry(called).or_insert((Vec::new(), span));
+            return error(span);
         };
         if self.first_call(called, vec![dims.clone()], span).is_none() {
             return error(span);
         }
         let kind = TypedExprKind::CallLayer(Box::new(callee), None, values);
         TypedExpr::new(kind, Ty::reals(dims), span)
+    }
+
+    /// Returns the dims of an array of reals. Reports other values.
+    pub fn array_of_reals(&mut self, value: &TypedExpr) -> Option<Vec<DimExpr>> {
+        match &value.ty {
+            Ty::Tensor(elem, dims) if elem.dtype() == DType::Real => Some(dims.clone()),
+            Ty::Error => None,
+            _ => self.wrong(value, "an array of reals"),
+        }
     }
 
     /// Records a call of a layer or of a list of layers. Reports a call whose inputs have other dims than those of the first

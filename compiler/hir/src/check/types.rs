@@ -1,6 +1,6 @@
 //! Checks types in the program, lists of parameters, and the dims that these bind.
 
-use super::body::Checker;
+use super::body::{BodyKind, Checker};
 use super::expr::Want;
 use super::names::Def;
 use super::solve::Solver;
@@ -15,7 +15,8 @@ use bnnc_graph::dist::Support;
 
 impl Checker<'_> {
     /// Declares the parameters of several lists. All names are declared before any type is read, so
-    /// that a type may use a name from any list, even from a later one.
+    /// that a type may use a name from any list, even from a later one. Only the first list of a layer
+    /// may contain parameters of type `layer`.
     pub fn params(&mut self, lists: &[&[ast::Param]], static_integers: bool) -> Vec<Vec<ParamBinding>> {
         let declared: Vec<Vec<LocalId>> = lists
             .iter()
@@ -25,16 +26,24 @@ impl Checker<'_> {
                     .collect()
             })
             .collect();
-        lists
+        let typed = lists
             .iter()
             .zip(declared)
-            .map(|(list, locals)| {
-                list.iter()
-                    .zip(locals)
-                    .map(|(param, local)| self.type_param(param, local))
-                    .collect()
-            })
-            .collect()
+            .enumerate()
+            .map(|(at, (list, locals))| {
+                let may_be_layers = at == 0 && self.place == BodyKind::Layer;
+                let bindings = list.iter().zip(locals).map(|(param, local)| {
+                    let mut binding = self.type_param(param, local);
+                    if binding.param.ty == Ty::ShapedLayer && !may_be_layers {
+                        self.report(report::layer_type(param.ty.span));
+                        self.locals[local].ty = Ty::Error;
+                        binding.param.ty = Ty::Error;
+                    }
+                    binding
+                });
+                bindings.collect()
+            });
+        typed.collect()
     }
 
     fn declare_param(&mut self, param: &ast::Param, static_integers: bool) -> LocalId {

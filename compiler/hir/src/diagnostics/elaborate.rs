@@ -1,5 +1,6 @@
 //! Diagnostics of valid programs that cannot be compiled.
 
+use crate::types::MOST_LAYERS;
 use bnnc_base::codes;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::source::Span;
@@ -56,6 +57,14 @@ pub fn no_part(span: Span, dist: &str, part: &str) -> Box<Diagnostic> {
 /// Creates the error for a construct that cannot be compiled.
 pub fn limit(span: Span, why: impl Into<String>) -> Box<Diagnostic> {
     Box::new(Diagnostic::error(&LIMIT, span, why))
+}
+
+/// Returns the error that a list contains more layers than [`MOST_LAYERS`].
+pub fn too_many_layers(span: Span, count: i64) -> Box<Diagnostic> {
+    limit(
+        span,
+        format!("the list has {count} layers, but the limit is {MOST_LAYERS}"),
+    )
 }
 
 /// A quotient of integers that is not an integer itself.

@@ -116,6 +116,11 @@ reports! {
     fn malformed_type(span: Span, expected: &str)
         = error(UNKNOWN_TYPE, span, "expected {expected}");
 
+    /// Reports a parameter of type `layer` outside the first parameter list of a layer.
+    fn layer_type(span: Span)
+        = error(OUT_OF_PLACE, span, "the type `layer` does not belong here")
+        .help("only the first parameters of a layer may have this type: `layer Block(norm: layer)(x: real[n])`");
+
     /// Reports a construct that is not allowed in this kind of item.
     fn out_of_place(span: Span, what: &str)
         = error(OUT_OF_PLACE, span, "{what} does not belong here");

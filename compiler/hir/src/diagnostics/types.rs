@@ -202,6 +202,12 @@ pub fn either_sign(span: Span, what: &str, wanted: &str, site: Option<(&str, Spa
 }
 
 reports! {
+    /// Reports a named argument of a layer that is a parameter, so that the names of its inputs are
+    /// not known.
+    fn named_input(span: Span, callee: &str, name: &str)
+        = error(UNKNOWN_ARGUMENT, span, "`{callee}` takes its input without a name")
+        .help("leave `{name} =` out");
+
     /// Reports argument names that do not all belong to one parameterisation.
     fn mixed_parameters(span: Span, dist: &str, lists: &[String])
         = error(MIXED_PARAMETERS, span, "`{dist}` has no parameterisation with all of these parameters")

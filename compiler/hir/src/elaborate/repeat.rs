@@ -10,7 +10,7 @@ use super::linear::AffineExpr;
 use super::model::declared;
 use super::observed_range::ObservedRange;
 use crate::builtin::{Builtin, Reduction};
-use crate::diagnostics::elaborate::limit;
+use crate::diagnostics::elaborate::{limit, too_many_layers};
 use crate::diagnostics::model as report;
 use crate::diagnostics::types::support;
 use crate::tree::{LocalId, SampleStmt, TypedComprehension, TypedExpr, TypedExprKind, TypedStmt};
@@ -49,12 +49,12 @@ impl<'a> Elaborator<'a> {
                 return Err(Box::new(support(c.to.span, what, wanted, "below it")));
             }
             let count = to.saturating_sub(from);
-            if count > MOST_LAYERS {
-                let text = format!("a list of {count} layers is longer than {MOST_LAYERS}");
-                return Err(limit(span, text));
-            }
             let mut items = Vec::new();
             for at in from..to {
+                let layers = items.first().map_or(1, layers_in).saturating_mul(count);
+                if layers > MOST_LAYERS {
+                    return Err(too_many_layers(span, layers));
+                }
                 frame.values.insert(c.counter, Datum::Static(at));
                 items.push(self.expr(&c.element, frame)?);
             }
@@ -415,4 +415,12 @@ fn written(end: &TypedExpr, frame: &Frame<'_>) -> Option<String> {
 
 fn makes_layers(element: &TypedExpr) -> bool {
     matches!(element.ty, Ty::Layer(_) | Ty::ShapedLayer | Ty::List(..))
+}
+
+/// Returns the number of layers in a datum: a layer or a list of layers.
+fn layers_in(datum: &Datum) -> i64 {
+    match datum {
+        Datum::List(items) => items.iter().map(layers_in).sum(),
+        _ => 1,
+    }
 }

@@ -300,6 +300,78 @@ E0271 3:17 `scale` must be positive, but `s` is a real, which can be negative | 
   }
 }"# => r#"E0249 3:5 the parameter `z` cannot be declared inside `for` | help: declare an array before the `for`"#;
 
+    a_parameter_of_layers_that_is_called: r#"layer Block(norm: layer)(x: real[n]) -> real[n] {
+  return norm(x)
+}
+model M(x: real[d]) -> y: real {
+  block = Block(LayerNorm())
+  y ~ Normal(sum(block(x)), 1)
+}"# => r#"E0246 2:10 the parameter `norm` describes new layers, and has no weights of its own | help: write `new = norm` on a line of its own and call `new`"#;
+
+    an_argument_name_of_a_described_layer: r#"layer Block(norm: layer)(x: real[n]) -> real[n] {
+  scaled = norm
+  return scaled(input = x)
+}
+model M(x: real[d]) -> y: real {
+  block = Block(LayerNorm())
+  y ~ Normal(sum(block(x)), 1)
+}"# => r#"E0216 3:17 `scaled` takes its input without a name | help: leave `input =` out"#;
+
+    a_described_layer_in_a_function: r#"fn f(norm: layer, x: real[n]) -> real[n] {
+  scaled = norm
+  return scaled(x)
+}"# => r#"E0210 1:12 the type `layer` does not belong here | help: only the first parameters of a layer may have this type: `layer Block(norm: layer)(x: real[n])`"#;
+
+    a_described_layer_among_inputs: r#"layer Block()(x: real[n], norm: layer) -> real[n] {
+  scaled = norm
+  return scaled(x)
+}"# => r#"E0210 1:33 the type `layer` does not belong here | help: only the first parameters of a layer may have this type: `layer Block(norm: layer)(x: real[n])`"#;
+
+    a_described_layer_of_integers: r#"layer Lookup()(i: index(5)[n]) -> real[n] {
+  w: real[5] ~ Normal(0, 1)
+  return [w[i[j]] for j in 0..n]
+}
+layer Block(norm: layer)(x: real[n]) -> real[n] {
+  scaled = norm
+  return scaled(x)
+}
+model M(x: real[d]) -> y: real {
+  block = Block(Lookup())
+  y ~ Normal(sum(block(x)), 1)
+}"# => r#"E0211 10:17 `norm` needs a layer whose output has the dims of its input, such as `BatchNorm()`, found the layer `Lookup` | this is the layer `Lookup` | help: `Block` takes `norm`, in this order"#;
+
+    a_described_layer_that_is_never_used: r#"layer Block(norm: layer)(x: real[n]) -> real[n] {
+  return tanh(x)
+}
+model M(x: real[d]) -> y: real {
+  block = Block(LayerNorm())
+  y ~ Normal(sum(block(x)), 1)
+}"# => r#"E0207 1:13 `norm` is never used | help: remove it, or rename it to `_norm` to keep it unused"#;
+
+    a_fold_of_described_layers_over_integers: r#"layer Block(norm: layer)(x: int[n]) -> real[n] {
+  norms = [norm for l in 0..3]
+  return fold(norms, x)
+}
+model M(x: int[d]) -> y: real {
+  block = Block(LayerNorm())
+  y ~ Normal(sum(block(x)), 1)
+}"# => r#"E0211 3:22 expected an array of reals, found int[n] | this is int[n]"#;
+
+    lists_of_lists_of_too_many_layers: r#"model M(x: real[d]) -> y: real {
+  blocks = [[[Residual() for i in 0..1000] for j in 0..1000] for k in 0..1000]
+  y ~ Normal(sum(fold(blocks, x)), 1)
+}"# => r#"E0290 2:13 the list has 1000000 layers, but the limit is 1024"#;
+
+    a_list_of_linear_layers: r#"model M(x: real[20]) -> y: real {
+  layers = [Dense(30), Dense(20)]
+  y ~ Normal(sum(fold(layers, x)), 1)
+}"# => r#"E0275 3:18 a list of linear layers without an activation function between them is equivalent to one layer | applies linear layers one after the other | help: declare a layer that ends with an activation function, and make the list of it | help: or use a single layer: the data determine only the product of the weights"#;
+
+    a_list_of_linear_layers_with_a_bottleneck: r#"model M(x: real[20]) -> y: real {
+  layers = [Dense(3), Dense(20)]
+  y ~ Normal(sum(fold(layers, x)), 1)
+}"# => "";
+
     a_prior_that_is_a_number: r#"model M(x: real[d]) -> y: real {
   out = Dense(1, prior = 2)
   y ~ Normal(out(x)[0], 1)
