@@ -65,7 +65,7 @@ formats! {
         contents: Contents::Pair,
         keeps_bytes: true,
         source: "images(\"folder\", ..)",
-        doc: "a folder of PNG and JPEG files of the same size. The name of the subfolder is the class: images `real[3, height, width]`, or `real[1, height, width]` if all are grey",
+        doc: "a folder of PNG and JPEG files of the same size. The name of the subfolder is the class: images `real[3, height, width]`, or `real[1, height, width]` if all are greyscale",
     };
     /// A JSON object of scalars and arrays, as in the data files of Stan; `.gz` files are
     /// decompressed.

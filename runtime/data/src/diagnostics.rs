@@ -7,8 +7,9 @@ mod values;
 
 pub use codes::CODES;
 pub use images::{
-    colours_among_grey, endless_link, images_beside_folders, no_images_in, not_an_image, other_image_format,
-    other_image_size, place_of_image, split_folders, too_many_pixels, unsupported_image,
+    colour_among_greyscale, endless_link, images_beside_folders, no_images_in, not_an_image,
+    other_image_format, other_image_size, place_of_image, split_folder, split_without_classes,
+    too_many_pixels, unsupported_image,
 };
 pub use item::{
     absent_output, bad_function, bad_option, bad_split_file, column_differs, constant_columns, domain,

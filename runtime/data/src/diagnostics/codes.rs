@@ -86,7 +86,7 @@ do not close. Often the program names the wrong format.
     pub(super) UNSUPPORTED = "E0413", "an element type is not supported":
         r#"bnnc reads arrays of integers, reals and Booleans. It also reads text, but only from CSV, JSON and Parquet files. It cannot read other types (complex numbers,
 Python objects, nested Parquet columns, dates): convert them first. Images must be PNG or JPEG files with eight bits per channel,
-without transparent pixels, animation or the colours of a printer (CMYK).
+without transparent pixels, animation or CMYK colours.
 
     np.save("x.npy", x)                      # x has dtype object
     np.save("x.npy", x.astype(np.float64))   # right"#;
@@ -255,13 +255,14 @@ names with a letter, which makes the column text.
     01001      z01001    # right: two levels
     1001       z1001"#;
 
-    pub(super) IMAGE_SIZES = "E0440", "images have different sizes":
+    pub(super) IMAGE_SIZES = "E0440", "images have different sizes or channels":
         r#"All images of a data item need the same height and width, because a model has an input of one shape. bnnc does not resize
-images: cropping, padding and stretching give different data, so you have to choose. If some images of a folder have colours,
-its grey images get three equal channels. If all images of the first folder are grey, images with colours are an error.
+images: cropping, padding and stretching give different data, so you have to choose. If a folder has
+colour and greyscale images, the greyscale images get three equal channels. If all images of the first folder are greyscale,
+colour images in other folders are an error.
 
     a.png of 32 x 32 pixels, b.png of 40 x 32 pixels   # wrong
-    mogrify -resize 32x32! *.png                       # right, with ImageMagick"#;
+    magick a.png -resize '32x32!' small/a.png          # right, with ImageMagick"#;
 
     pub(super) IMAGE_FOLDERS = "E0441", "a folder of images does not show the classes":
         r#"In `images("folder")`, each subfolder is a class, with all images inside it. A folder without subfolders has images without classes.

@@ -12,7 +12,6 @@ const MOST_NAMES: usize = 3;
 const MAGIC: &[(&[u8], &str)] = &[
     (b"GIF8", "GIF"),
     (b"BM", "BMP"),
-    (b"RIFF", "WebP"),
     (b"II*\0", "TIFF"),
     (b"MM\0*", "TIFF"),
     (b"\0\0\0\x0cjP", "JPEG 2000"),
@@ -44,11 +43,18 @@ reports! {
             short(image), short(class))
         .help("move the images into the subfolders of their classes");
 
-    /// An error: the subfolders are the parts of a split rather than classes.
-    fn split_folders(folder: &Path, name: &str)
+    /// An error: the subfolder `name` is a part of a split rather than a class.
+    fn split_folder(folder: &Path, name: &str)
         = data(codes::IMAGE_FOLDERS, folder, "the subfolder `{}` has subfolders: it is a part of a split rather than a class",
             shown(name))
-        .help("name the parts one by one: `images(\"{0}/train\") {{ test = images(\"{0}/test\") }}`", short(folder));
+        .help("read each part as a folder of its own: `images(\"..\") {{ test = images(\"..\") }}`")
+        .help("or, if `{}` is a class, rename it", shown(name));
+
+    /// An error: all subfolders are parts of a split, such as `train` and `test`, and contain images
+    /// without classes.
+    fn split_without_classes(folder: &Path, names: &str)
+        = data(codes::IMAGE_FOLDERS, folder, "the subfolders {names} are parts of a split, not classes")
+        .help("put the images of each part into one subfolder per class, such as `train/cat`");
 
     /// An error: a link inside a folder leads back to a folder that contains it.
     fn endless_link(link: &Path, target: &Path)
@@ -57,7 +63,7 @@ reports! {
 
     /// An error: an image is in a format that is not supported.
     fn other_image_format(at: At<'_>, format: &str)
-        = data(codes::UNSUPPORTED, at, "images in the format {format} cannot be read")
+        = data(codes::UNSUPPORTED, at, "{format} images cannot be read")
         .help("convert the images to PNG, which keeps every pixel");
 
     /// An error: a file is neither a PNG file nor a JPEG file.
@@ -75,12 +81,12 @@ reports! {
     fn other_image_size(at: At<'_>, size: [usize; 2], first: [usize; 2], place: &str)
         = data(codes::IMAGE_SIZES, at, "expected an image of {} pixels as in {place}, found {}",
             pixels(first), pixels(size))
-        .help("resize or crop all images to one size: with ImageMagick, `mogrify -resize 32x32! *.png`");
+        .help("resize or crop copies of all images to one size: with ImageMagick, `magick a.png -resize '32x32!' small/a.png`");
 
-    /// An error: an image has colours, but the images that the data item read before are grey.
-    fn colours_among_grey(at: At<'_>)
-        = data(codes::IMAGE_SIZES, at, "the image has colours, but the images of the first folder are grey")
-        .help("convert all images to shades of grey, or save one image of the first folder with colours");
+    /// An error: an image is in colour, but the images of the files before it are greyscale.
+    fn colour_among_greyscale(at: At<'_>)
+        = data(codes::IMAGE_SIZES, at, "the image is in colour, but the images before it are greyscale")
+        .help("convert all images to RGB, or all to greyscale");
 
     /// An error: an image has more pixels than the limit `most`.
     fn too_many_pixels(at: At<'_>, size: [usize; 2], most: usize)
@@ -93,6 +99,10 @@ reports! {
 pub fn not_an_image(at: At<'_>, bytes: &[u8]) -> Diagnostic {
     match MAGIC.iter().find(|(magic, _)| bytes.starts_with(magic)) {
         Some((_, format)) => other_image_format(at, format),
+        None if bytes.starts_with(b"RIFF") && bytes[4..].get(4..8) == Some(b"WEBP") => {
+            other_image_format(at, "WebP")
+        }
+        None if bytes.get(4..8) == Some(b"ftyp") => other_image_format(at, "HEIC or AVIF"),
         None => unknown_image_format(at),
     }
 }
@@ -100,8 +110,16 @@ pub fn not_an_image(at: At<'_>, bytes: &[u8]) -> Diagnostic {
 /// Returns the place of an image for messages.
 pub fn place_of_image(at: At<'_>) -> String {
     match at.row {
-        0 => format!("`{}`", short(at.path)),
+        0 => format!("`{}`", with_folder(at.path)),
         row => format!("row {row} of `{}`", short(at.path)),
+    }
+}
+
+/// Returns the name of a file with that of its folder, because every class may have a file `1.png`.
+fn with_folder(path: &Path) -> String {
+    match path.parent().and_then(Path::file_name) {
+        Some(folder) => format!("{}/{}", folder.to_string_lossy(), short(path)),
+        None => short(path),
     }
 }
 

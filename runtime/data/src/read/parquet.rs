@@ -339,6 +339,7 @@ impl<'a> Builder<'a> {
             && column.converted_type() == ConvertedType::NONE
             && column.physical_type() == PhysicalType::BYTE_ARRAY;
         let (ints, reals, text) = (Vec::new(), Vec::new(), Levels::default());
+        let images = image.map(|_| ImageStack::new(reading, &name, 0));
         Ok(Builder {
             at,
             name,
@@ -348,7 +349,7 @@ impl<'a> Builder<'a> {
             ints,
             reals,
             text,
-            images: image.map(|_| ImageStack::new(reading, 0)),
+            images,
             rows: 0,
             reading,
             room,
@@ -453,7 +454,7 @@ impl<'a> Builder<'a> {
             ..self.at
         };
         if self.is_binary && self.rows == 1 && self.images.is_none() && is_image(bytes) {
-            self.images = Some(ImageStack::new(self.reading, 0));
+            self.images = Some(ImageStack::new(self.reading, &self.name, 0));
         }
         if let Some(images) = &mut self.images {
             let before = images.bytes();

@@ -24,8 +24,10 @@ pub struct Reading {
     texts: RefCell<Vec<String>>,
     /// The first file whose format has several kinds of records, and its kind.
     records: RefCell<Option<(PathBuf, &'static str)>>,
-    /// The number of channels of the images that were read; `None` before images were read.
-    channels: Cell<Option<usize>>,
+    /// The number of channels of all images, if it was known before they were read.
+    all_channels: Option<usize>,
+    /// The number of channels of the images that were read, by the name of the column.
+    channels: RefCell<BTreeMap<String, usize>>,
     /// The names of the columns to read, or `None` to read all columns.
     only: Option<HashSet<String>>,
     /// The names of columns that the files contain but that were not read.
@@ -43,7 +45,8 @@ impl Reading {
             checksums: RefCell::default(),
             texts: RefCell::default(),
             records: RefCell::default(),
-            channels: Cell::new(None),
+            all_channels: None,
+            channels: RefCell::default(),
             only: None,
             unread: RefCell::default(),
             gaps: None,
@@ -140,23 +143,25 @@ impl Reading {
         records.get_or_insert_with(|| (path.to_path_buf(), kind));
     }
 
-    /// Sets the number of channels of all images: 1 for shades of grey, or 3 for colours. Without this call, the first images that are read set
-    /// this number.
+    /// Sets the number of channels of all images: 1 for greyscale, or 3 for RGB. Without this call, the first
+    /// file that is read sets this number for each column.
     pub(crate) fn with_channels(self, channels: Option<usize>) -> Reading {
         Reading {
-            channels: Cell::new(channels),
+            all_channels: channels,
             ..self
         }
     }
 
-    /// Returns the number of channels of all images, if it is known.
-    pub(super) fn channels(&self) -> Option<usize> {
-        self.channels.get()
+    /// Returns the number of channels of the images in a column, if it is known.
+    pub(super) fn channels(&self, column: &str) -> Option<usize> {
+        let known = self.channels.borrow().get(column).copied();
+        known.or(self.all_channels)
     }
 
-    /// Sets the number of channels of the images in all files that are read after this call.
-    pub(super) fn know_channels(&self, channels: usize) {
-        self.channels.set(Some(channels));
+    /// Sets the number of channels of the images in a column, for all files that are read after this
+    /// call.
+    pub(super) fn know_channels(&self, column: &str, channels: usize) {
+        self.channels.borrow_mut().insert(column.to_owned(), channels);
     }
 
     /// Records the checksum of a file's contents. The checksum is computed while the file is read.

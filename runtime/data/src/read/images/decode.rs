@@ -8,6 +8,7 @@ use png::{BitDepth, ColorType, Transformations};
 use std::fmt::Display;
 use std::io::Cursor;
 use zune_jpeg::JpegDecoder;
+use zune_jpeg::errors::DecodeErrors;
 use zune_jpeg::zune_core::bytestream::ZCursor;
 use zune_jpeg::zune_core::colorspace::ColorSpace;
 use zune_jpeg::zune_core::options::DecoderOptions;
@@ -18,6 +19,9 @@ const MOST_WORK: usize = 64 << 20;
 /// The markers of a JPEG file before the compressed pixels and at the end of the image. The compressed pixels do not contain these bytes.
 const SCAN: &[u8] = b"\xff\xda";
 const END: &[u8] = b"\xff\xd9";
+
+/// The reason for which a file without its last bytes cannot be read.
+const TRUNCATED: &str = "the end of the image is missing: the file is truncated";
 
 /// Checks that this build has the decoders.
 pub(super) fn ready() -> Result<(), Diagnostic> {
@@ -35,7 +39,7 @@ pub(super) fn size(at: At<'_>, bytes: &[u8]) -> Result<Size, Diagnostic> {
     })
 }
 
-/// Decodes an image. Images that are stored with a palette become colours, and shades of grey with fewer than eight bits become bytes from 0 to 255.
+/// Decodes an image. Palette images become RGB, and greyscale with fewer than eight bits becomes bytes from 0 to 255.
 ///
 /// # Errors
 /// Fails if the file is damaged or truncated. Fails also if the image is transparent or animated, has 16 bits per channel, or is for print.
@@ -51,7 +55,7 @@ enum Format {
     Jpeg,
 }
 
-/// Returns the format of a file. Its first bytes decide the format. Many files have the ending of the other format.
+/// Returns the format of a file. Its first bytes decide the format. Many files have the extension of the other format.
 fn format(at: At<'_>, bytes: &[u8]) -> Result<Format, Diagnostic> {
     match (bytes.starts_with(PNG), bytes.starts_with(JPEG)) {
         (true, _) => Ok(Format::Png),
@@ -71,6 +75,14 @@ fn bad_png(at: At<'_>, error: impl Display) -> Diagnostic {
 
 fn bad_jpeg(at: At<'_>, error: impl Display) -> Diagnostic {
     malformed(at, "JPEG", &error.to_string())
+}
+
+/// Returns the diagnostic for an error of the JPEG decoder.
+fn undecoded(at: At<'_>, error: DecodeErrors) -> Diagnostic {
+    match error {
+        DecodeErrors::IoErrors(_) | DecodeErrors::ExhaustedData => bad_jpeg(at, TRUNCATED),
+        error => bad_jpeg(at, error),
+    }
 }
 
 fn png_decoder(bytes: &[u8]) -> png::Decoder<Cursor<&[u8]>> {
@@ -135,7 +147,7 @@ fn opaque(at: At<'_>, (channels, image): Pixels) -> Result<Pixels, Diagnostic> {
     ))
 }
 
-/// Creates a decoder without code for special processors, so that the pixels are the same on every machine.
+/// Creates a decoder without SIMD code, so that the pixels are the same on every machine.
 fn jpeg_decoder(bytes: &[u8]) -> JpegDecoder<ZCursor<&[u8]>> {
     let options = DecoderOptions::new_safe()
         .set_use_unsafe(false)
@@ -147,7 +159,7 @@ fn jpeg_decoder(bytes: &[u8]) -> JpegDecoder<ZCursor<&[u8]>> {
 
 fn jpeg_size(at: At<'_>, bytes: &[u8]) -> Result<Size, Diagnostic> {
     let mut decoder = jpeg_decoder(bytes);
-    decoder.decode_headers().map_err(|error| bad_jpeg(at, error))?;
+    decoder.decode_headers().map_err(|error| undecoded(at, error))?;
     let size = decoder.dimensions().map(|(width, height)| [height, width]);
     size.ok_or_else(|| bad_jpeg(at, "its header does not state a size"))
 }
@@ -155,26 +167,19 @@ fn jpeg_size(at: At<'_>, bytes: &[u8]) -> Result<Size, Diagnostic> {
 fn jpeg_pixels(at: At<'_>, bytes: &[u8]) -> Result<Pixels, Diagnostic> {
     let last = |marker: &[u8]| bytes.windows(2).rposition(|pair| pair == marker);
     if last(END).is_none() || last(END) < last(SCAN) {
-        return Err(bad_jpeg(
-            at,
-            "the end of the image is missing: the file is truncated",
-        ));
+        return Err(bad_jpeg(at, TRUNCATED));
     }
     let mut decoder = jpeg_decoder(bytes);
-    decoder.decode_headers().map_err(|error| bad_jpeg(at, error))?;
+    decoder.decode_headers().map_err(|error| undecoded(at, error))?;
     let (channels, space) = match decoder.input_colorspace() {
         Some(ColorSpace::Luma) => (1, ColorSpace::Luma),
         Some(ColorSpace::YCbCr | ColorSpace::RGB) => (3, ColorSpace::RGB),
         _ => {
             let help = "convert the images to RGB: in Python with Pillow, `image.convert(\"RGB\")`";
-            return Err(unsupported_image(
-                at,
-                "an image in the colours of a printer (CMYK)",
-                help,
-            ));
+            return Err(unsupported_image(at, "a CMYK image", help));
         }
     };
     decoder.set_options(decoder.options().jpeg_set_out_colorspace(space));
-    let image = decoder.decode().map_err(|error| bad_jpeg(at, error))?;
+    let image = decoder.decode().map_err(|error| undecoded(at, error))?;
     Ok((channels, image))
 }

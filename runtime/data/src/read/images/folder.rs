@@ -7,11 +7,11 @@ use std::fs::Metadata;
 use std::io::{Error, ErrorKind};
 use std::path::{Path, PathBuf};
 
-/// The endings of the files that are read, in lower case.
-const ENDINGS: &[&str] = &["jfif", "jpe", "jpeg", "jpg", "png"];
+/// The extensions of the files that are read, in lower case.
+const EXTENSIONS: &[&str] = &["jfif", "jpe", "jpeg", "jpg", "png"];
 
-/// The endings of images in other formats. Leaving such images out without a message would change the data.
-const OTHER_ENDINGS: &[&str] = &[
+/// The extensions of images in other formats. Leaving such images out without a message would change the data.
+const OTHER_EXTENSIONS: &[&str] = &[
     "avif", "bmp", "dib", "gif", "heic", "heif", "ico", "j2k", "jp2", "jxl", "pbm", "pgm", "pnm", "ppm",
     "tga", "tif", "tiff", "webp",
 ];
@@ -133,13 +133,18 @@ fn sort_classes(classes: &mut [(String, PathBuf)]) {
     }
 }
 
-/// Checks that the subfolders are classes rather than the parts of a split, such as `train` and `test`. These have subfolders of their own.
+/// Checks that the subfolders are classes rather than the parts of a split, such as `train` and `test`.
+/// A part has subfolders of its own, or stands beside other parts only.
 fn check_splits(folder: &Path, classes: &[(String, PathBuf)]) -> Result<(), Diagnostic> {
-    for (name, path) in classes {
-        let is_split = SPLITS.contains(&name.to_lowercase().as_str());
-        if is_split && entries(path)?.used.iter().any(|entry| entry.is_folder) {
-            return Err(diagnostics::split_folders(folder, name));
+    let is_split = |name: &str| SPLITS.contains(&name.to_lowercase().as_str());
+    for (name, path) in classes.iter().filter(|(name, _)| is_split(name)) {
+        if entries(path)?.used.iter().any(|entry| entry.is_folder) {
+            return Err(diagnostics::split_folder(folder, name));
         }
+    }
+    if classes.len() > 1 && classes.iter().all(|(name, _)| is_split(name)) {
+        let names: Vec<String> = classes.iter().map(|(name, _)| format!("`{name}`")).collect();
+        return Err(diagnostics::split_without_classes(folder, &names.join(", ")));
     }
     Ok(())
 }
@@ -225,14 +230,14 @@ enum Kind {
 }
 
 fn kind(path: &Path, about: &Metadata) -> Result<Kind, Diagnostic> {
-    let ending = path
+    let extension = path
         .extension()
         .unwrap_or_default()
         .to_string_lossy()
         .to_lowercase();
     let (is_read, is_other) = (
-        ENDINGS.contains(&ending.as_str()),
-        OTHER_ENDINGS.contains(&ending.as_str()),
+        EXTENSIONS.contains(&extension.as_str()),
+        OTHER_EXTENSIONS.contains(&extension.as_str()),
     );
     if about.is_dir() {
         return Ok(Kind::Folder);
@@ -240,7 +245,7 @@ fn kind(path: &Path, about: &Metadata) -> Result<Kind, Diagnostic> {
     if is_other {
         return Err(diagnostics::other_image_format(
             At::file(path),
-            &ending.to_uppercase(),
+            &extension.to_uppercase(),
         ));
     }
     // Opening a pipe or a device could block or never end.

@@ -13,7 +13,7 @@ pub(super) use stack::ImageStack;
 
 use self::folder::Listing;
 use super::open::plain;
-use super::{Reading, TARGET, pair};
+use super::{INPUTS, Reading, TARGET, pair};
 use crate::diagnostics::{At, Faults, no_images_in};
 use crate::table::{ArrayValues, Table};
 use bnnc_base::checksum::Checksum;
@@ -35,7 +35,7 @@ pub(super) fn read(path: &Path, reading: &Reading) -> Result<Table, Faults> {
     if listing.files.is_empty() {
         return Err(vec![no_images_in(path, &listing.ignored)]);
     }
-    let mut stack = ImageStack::new(reading, listing.files.len());
+    let mut stack = ImageStack::new(reading, INPUTS, listing.files.len());
     let (mut checksum, mut faults) = (Checksum::default(), Vec::new());
     for file in &listing.files {
         if let Err(fault) = add(&mut stack, &file.path, (path, &mut checksum), reading) {

@@ -3,7 +3,7 @@
 /// The height and the width of an image, in pixels.
 pub(super) type Size = [usize; 2];
 
-/// The number of channels of an image, and its bytes. The number is 1 for shades of grey, and 3 for red, green and blue. The channels of a pixel
+/// The number of channels of an image, and its bytes. The number is 1 for greyscale, and 3 for RGB. The channels of a pixel
 /// are next to each other.
 pub(super) type Pixels = (usize, Vec<u8>);
 

@@ -22,9 +22,11 @@ pub(super) fn ready() -> Result<(), Diagnostic> {
     decode::ready()
 }
 
-/// Images of the same size. If some images have colours and others are grey, all are stored with three channels.
+/// Images of the same size. If some images are in colour and others are greyscale, all are stored with three channels.
 pub(in crate::read) struct ImageStack<'r> {
     reading: &'r Reading,
+    /// The name of the column.
+    column: String,
     /// The likely number of images.
     expected: usize,
     count: usize,
@@ -37,13 +39,14 @@ pub(in crate::read) struct ImageStack<'r> {
 
 impl<'r> ImageStack<'r> {
     /// Creates an empty stack. Memory is reserved for `expected` images as soon as the size of the images is known.
-    pub(in crate::read) fn new(reading: &'r Reading, expected: usize) -> ImageStack<'r> {
+    pub(in crate::read) fn new(reading: &'r Reading, column: &str, expected: usize) -> ImageStack<'r> {
         ImageStack {
             reading,
+            column: column.to_owned(),
             expected,
             count: 0,
             size: None,
-            channels: reading.channels().unwrap_or(1),
+            channels: reading.channels(column).unwrap_or(1),
             pixels: Vec::new(),
         }
     }
@@ -78,8 +81,8 @@ impl<'r> ImageStack<'r> {
     fn add(&mut self, at: At<'_>, (channels, bytes): Pixels, size: Size) -> Result<(), Diagnostic> {
         let pixels = size[0] * size[1];
         if channels > self.channels {
-            if self.reading.channels() == Some(1) {
-                return Err(diagnostics::colours_among_grey(at));
+            if self.reading.channels(&self.column) == Some(1) {
+                return Err(diagnostics::colour_among_greyscale(at));
             }
             self.colour(at, pixels)?;
         }
@@ -107,7 +110,7 @@ impl<'r> ImageStack<'r> {
         reserved.map_err(|_| diagnostics::too_little_memory(at.path, left))
     }
 
-    /// Converts the grey images so far to three equal channels of `pixels` bytes each.
+    /// Converts the greyscale images so far to three equal channels of `pixels` bytes each.
     fn colour(&mut self, at: At<'_>, pixels: usize) -> Result<(), Diagnostic> {
         let grey = std::mem::take(&mut self.pixels);
         self.channels = 3;
@@ -126,7 +129,7 @@ impl<'r> ImageStack<'r> {
         let [height, width] = self.size.as_ref().map_or([0, 0], |(size, _)| *size);
         self.reading.fit(&mut self.pixels);
         if self.count > 0 {
-            self.reading.know_channels(self.channels);
+            self.reading.know_channels(&self.column, self.channels);
         }
         ([self.channels, height, width], self.pixels)
     }
