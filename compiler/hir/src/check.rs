@@ -30,6 +30,7 @@ mod output_uses;
 mod outputs;
 mod parameterisation;
 mod posterior;
+mod prior_support;
 mod program;
 mod sample;
 mod session;

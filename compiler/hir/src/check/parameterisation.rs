@@ -92,19 +92,26 @@ impl Checker<'_> {
     /// Returns the range of a distribution's values. It is derived from the ends that the
     /// distribution declares.
     pub fn range_of_values(&self, dist: &TypedExpr) -> Option<Range> {
+        let [low, high] = self.ends(dist)?;
+        Some((
+            low.map_or(f64::NEG_INFINITY, |low| low.0),
+            high.map_or(f64::INFINITY, |high| high.1),
+        ))
+    }
+
+    /// Returns the ranges of the two ends of a distribution's values. An end is `None` if the
+    /// distribution does not declare it.
+    pub fn ends(&self, dist: &TypedExpr) -> Option<[Option<Range>; 2]> {
         let TypedExprKind::MakeDist(id, args) = &dist.kind else {
             return None;
         };
         let item = &self.module.dists[*id];
         let params = item.params.iter().map(|param| param.local);
         let known = params.zip(args.iter().map(|arg| self.range_of(arg))).collect();
-        let [low, high] = item.ends.each_ref().map(|end| {
+        Some(item.ends.each_ref().map(|end| {
             let at = end.at.as_ref();
-            at.map_or((f64::NEG_INFINITY, f64::INFINITY), |at| {
-                range::range(self.module, &known, at)
-            })
-        });
-        Some((low.0, high.1))
+            at.map(|at| range::range(self.module, &known, at))
+        }))
     }
 
     /// Warns if the square of a parameter is passed as a standard deviation. Statistical texts write `Normal(mu, sigma ^ 2)`, with the variance as

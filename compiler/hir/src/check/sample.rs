@@ -166,25 +166,6 @@ impl Checker<'_> {
         dist
     }
 
-    /// Narrows an element type to the ends that a distribution declares. For example,
-    /// `Uniform(0, 10)` is defined on the reals. A site with this distribution and without a declared
-    /// type nevertheless gets the type `real(0, 10)`. A bijection then maps the site to the whole real
-    /// line.
-    fn ended(&self, elem: Elem, dist: &TypedExpr) -> Elem {
-        let (from, to) = match elem {
-            Elem::Real(Support::Real) => (f64::NEG_INFINITY, f64::INFINITY),
-            Elem::Real(Support::Interval(from, to)) => (from, to),
-            _ => return elem,
-        };
-        let range = self.range_of_values(dist).unwrap_or((from, to));
-        let (low, high) = (from.max(range.0), to.min(range.1));
-        let is_narrower = (from < low || high < to) && low < high;
-        match is_narrower && self.place != BodyKind::Prompt {
-            true => Elem::Real(Support::Interval(low, high)),
-            false => elem,
-        }
-    }
-
     /// Returns the type of a site. A declared type must lie within the type on which the
     /// distribution is defined. Without a declared type, the site has the type of the distribution's
     /// values, narrowed to the ends that the distribution declares.
@@ -193,6 +174,8 @@ impl Checker<'_> {
             return declared.map_or(Ty::Error, |(ty, _)| ty);
         };
         let Some((declared, at)) = declared else {
+            self.has_values(name, &value.elem, dist.span, dist);
+            self.has_fixed_ends(name, dist);
             let elem = self.ended(value.elem, dist);
             return Ty::Tensor(elem, value.dims);
         };
@@ -232,40 +215,10 @@ impl Checker<'_> {
             let help = column_hint(dims, &value.dims);
             self.wrong_dims(name, (&wanted, at), (&found, dist.span), help);
         }
-        self.within_prior(name, &declared, at, dist);
+        if self.has_values(name, elem, at, dist) && self.has_fixed_ends(name, dist) {
+            self.within_prior(name, &declared, at, dist);
+        }
         declared
-    }
-
-    /// Warns about a declared type in a part of which the prior has zero density. The type stays as
-    /// declared: a posterior family on this type can have an infinite KL divergence from the prior,
-    /// which a narrower type would hide.
-    fn within_prior(&mut self, name: &str, declared: &Ty, at: Span, dist: &TypedExpr) {
-        let Ty::Tensor(elem, dims) = declared else {
-            return;
-        };
-        let narrow = self.ended(elem.clone(), dist);
-        let Elem::Real(Support::Interval(low, high)) = narrow else {
-            return;
-        };
-        let (from, to) = match elem {
-            Elem::Real(Support::Interval(from, to)) => (*from, *to),
-            _ => (f64::NEG_INFINITY, f64::INFINITY),
-        };
-        let outside = match (from < low, high < to) {
-            (false, false) => return,
-            (true, true) => format!("below {low} and above {high}"),
-            (true, false) => format!("below {low}"),
-            (false, true) => format!("above {high}"),
-        };
-        let narrow = Ty::Tensor(narrow, dims.clone());
-        let [wide, support] = [declared, &narrow].map(|ty| show::ty(ty, &self.locals));
-        let diagnostic = report_model::beyond_prior(at, name, &wide, &outside, dist.span);
-        // Without a declared type, the site has all values of its prior.
-        let is_inside = self.range_of_values(dist) == Some((low, high));
-        self.report(diagnostic.help(match dims.is_empty() && is_inside {
-            true => format!("leave out the type of `{name}`"),
-            false => format!("declare `{name}: {support}`"),
-        }));
     }
 
     /// Checks an observation: `y ~ ..` or `y[t] ~ ..`.

@@ -94,8 +94,9 @@ codes_with_programs! {
     "E0280",
     "a type with values that the prior excludes",
     "A warning: the prior has zero density in a part of the declared type. Transitions of a sampler that reach this part \
-     diverge, and the loss of training can become infinite. If you leave out the type, the parameter has the support of \
-     its prior, and no method leaves it.",
+     diverge, and the loss of training can become infinite. Without a type, a parameter whose prior has constant ends \
+     has the support of its prior, and no method leaves it. An end that depends on a parameter, or that differs between \
+     elements, is not constant.",
     "model M(x: real) -> y: real {\n  s: positive ~ Uniform(0.1, 0.8)\n  y ~ Normal(x, s)\n}",
     "model M(x: real) -> y: real {\n  s ~ Uniform(0.1, 0.8)\n  y ~ Normal(x, s)\n}";
 }
@@ -115,6 +116,18 @@ reports! {
         = warning(BEYOND_PRIOR, at, "`{name}` is declared as {declared}, but its prior has zero density {outside}")
         .label("includes values {outside}")
         .also(prior, "zero density {outside}");
+
+    /// Warns about a prior with an end that is not a constant.
+    fn moving_end(span: Span, name: &str)
+        = warning(BEYOND_PRIOR, span, "an end of the prior of `{name}` is not a constant, so `{name}` can leave its prior")
+        .label("an end depends on a parameter, or differs between elements")
+        .help("transform a parameter with constant ends: with `u ~ Uniform(0, 1)`, `a + u * (b - a)` lies between `a` and `b`");
+
+    /// Warns about a prior of weights with zero density in a part of the reals.
+    fn bounded_weights(span: Span, layer: &str, outside: &str)
+        = warning(BEYOND_PRIOR, span, "the weights of `{layer}` are real numbers, but this prior has zero density {outside}")
+        .label("zero density {outside}")
+        .help("use a prior on all reals, such as `Normal(0, 0.5)`");
 
     /// Warns about a list of linear layers that are applied one after the other.
     fn no_activation_in_list(span: Span)

@@ -219,6 +219,11 @@ reports! {
         = error(MISMATCH, span, "expected {expected}, found {found}")
         .label("this is {found}");
 
+    /// Reports a site without possible values.
+    fn no_values(span: Span, name: &str, low: f64, high: f64)
+        = error(SUPPORT, span, "`{name}` has no possible value: none is above {low} and below {high}")
+        .label("no possible value");
+
     /// Reports an argument of the wrong type.
     fn argument_mismatch(span: Span, param: &str, expected: &str, found: &str)
         = error(MISMATCH, span, "`{param}` needs {expected}, found {found}")

@@ -372,6 +372,43 @@ model M(x: int[d]) -> y: real {
   y ~ Normal(sum(fold(layers, x)), 1)
 }"# => "";
 
+    a_prior_whose_end_is_a_parameter: r#"model M(x: real) -> y: real {
+  top ~ Gamma(4, 1)
+  s ~ Uniform(0.1, top)
+  y ~ Normal(x, s)
+}"# => r#"E0280 3:7 an end of the prior of `s` is not a constant, so `s` can leave its prior | an end depends on a parameter, or differs between elements | help: transform a parameter with constant ends: with `u ~ Uniform(0, 1)`, `a + u * (b - a)` lies between `a` and `b`"#;
+
+    priors_whose_ends_differ: r#"model M(x: real) -> y: real {
+  c: real[2] ~ Uniform([-1, 0], [1, 2])
+  y ~ Normal(x, 1 + sum(c) ^ 2)
+}"# => r#"E0280 2:16 an end of the prior of `c` is not a constant, so `c` can leave its prior | an end depends on a parameter, or differs between elements | help: transform a parameter with constant ends: with `u ~ Uniform(0, 1)`, `a + u * (b - a)` lies between `a` and `b`"#;
+
+    an_ordered_vector_in_an_interval: r#"model M(x: real) -> y: real {
+  c: ordered(3) ~ Uniform(0, 1)
+  y ~ Normal(x, 1 + sum(c) ^ 2)
+}"# => r#"E0280 2:6 `c` is declared as ordered(3), but its prior has zero density below 0 and above 1 | includes values below 0 and above 1 | 2:19 zero density below 0 and above 1 | help: use a prior on all reals, such as `Normal(0, 1)`"#;
+
+    weights_with_a_bounded_prior: r#"model M(x: real[d]) -> y: real {
+  h = Dense(3, prior = Uniform(-1, 1))
+  o = Dense(1)
+  y ~ Normal(o(tanh(h(x)))[0], 1)
+}"# => r#"E0280 2:24 the weights of `Dense` are real numbers, but this prior has zero density below -1 and above 1 | zero density below -1 and above 1 | help: use a prior on all reals, such as `Normal(0, 0.5)`"#;
+
+    a_type_outside_its_prior: r#"model M(x: real) -> y: real {
+  c: unit ~ Uniform(2, 3)
+  y ~ Normal(x, c)
+}"# => r#"E0214 2:6 `c` has no possible value: none is above 2 and below 1 | no possible value"#;
+
+    a_prior_without_values: r#"model M(x: real) -> y: real {
+  c ~ Uniform(1, -1)
+  y ~ Normal(x, 1 + c ^ 2)
+}"# => r#"E0214 2:7 `c` has no possible value: none is above 1 and below -1 | no possible value"#;
+
+    a_type_that_ends_at_a_rounded_end: r#"model M(x: real) -> y: real {
+  c: real(0.3, 0.9) ~ Uniform(0.1 + 0.2, 0.3 * 3)
+  y ~ Normal(x, c)
+}"# => "";
+
     a_prior_that_is_a_number: r#"model M(x: real[d]) -> y: real {
   out = Dense(1, prior = 2)
   y ~ Normal(out(x)[0], 1)
