@@ -9,13 +9,13 @@ HERE = Path(__file__).parent
 WIDTH, HEIGHT = 20, 12
 
 
-def picture():
+def picture(width=WIDTH, height=HEIGHT):
     """Returns a smooth picture with an edge, in three different channels."""
-    image = Image.new("RGB", (WIDTH, HEIGHT))
-    for x in range(WIDTH):
-        for y in range(HEIGHT):
+    image = Image.new("RGB", (width, height))
+    for x in range(width):
+        for y in range(height):
             edge = 90 if x > 11 else 0
-            image.putpixel((x, y), (12 * x, 255 - 18 * y, (6 * x + 7 * y + edge) % 256))
+            image.putpixel((x, y), (12 * x % 256, (255 - 18 * y) % 256, (6 * x + 7 * y + edge) % 256))
     return image
 
 
@@ -29,6 +29,8 @@ def save(name, image, mode, **options):
 rgb = picture()
 save("full.jpg", rgb, "RGB", quality=92, subsampling=0)
 save("halved.jpg", rgb, "RGB", quality=92, subsampling=2)
+# Blocks of 16 x 16 pixels fill this image.
+save("blocks.jpg", picture(32, 16), "RGB", quality=92, subsampling=2)
 save("progressive.jpg", rgb, "RGB", quality=92, subsampling=0, progressive=True)
 save("grey.jpg", rgb.convert("L"), "L", quality=92)
 save("palette.png", rgb.quantize(16), "RGB")
