@@ -47,6 +47,12 @@ fn parts_of_a_split_as_classes() {
 }
 
 #[test]
+fn a_folder_without_classes() {
+    let files = [("pets/a.jpg", JPEG), ("pets/b.jpg", JPEG)];
+    must_be_named("E0291", &files, PROGRAM);
+}
+
+#[test]
 fn a_truncated_image() {
     let files = [("pets/cat/a.jpg", JPEG), ("pets/dog/b.jpg", &JPEG[..500])];
     must_be_named("E0411", &files, PROGRAM);

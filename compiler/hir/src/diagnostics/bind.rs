@@ -37,7 +37,8 @@ codes! {
     pub NO_COLUMN = "E0291", "no such column":
         "Every input and output of a model takes the column (or the array of a JSON file) that has its name. There are \
          two exceptions: a single input `real[d]` or `real[c, h, w]` takes all `inputs` of the data in order, and a \
-         single output takes the target of the data. The message lists the columns of the file.\n\n\
+         single output takes the target of the data. The message lists the columns of the file. A folder of images has a \
+         target only if it has a subfolder for each class.\n\n\
          ```\nmodel M(heigth: real) -> weight: real { .. }   // the file has `height`\n```";
 
     /// A column whose values or shape do not fit the declared type.
@@ -255,6 +256,18 @@ pub fn unused_by_integers(span: Span, position: i64, selected: Selected<'_>, sch
         )),
         _ => diagnostic,
     }
+}
+
+/// Reports an output of a data item that has inputs but no targets, such as a folder of images without subfolders.
+pub fn no_targets(span: Span, output: &str, schema: &Schema) -> Diagnostic {
+    let text = format!(
+        "the data item `{}` has inputs, but no target for `{output}`",
+        schema.name
+    );
+    Diagnostic::error(&NO_COLUMN, span, text)
+        .label("takes the target of each row")
+        .help("`images(..)` takes the classes from subfolders: move each image into a subfolder with the name of its class")
+        .help("`idx(..)` and `npy(..)` read the targets from a second file: `npy(\"inputs.npy\", \"targets.npy\")`")
 }
 
 /// Reports an input or output without a column.

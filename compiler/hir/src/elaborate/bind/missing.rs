@@ -14,6 +14,9 @@ impl Binder<'_> {
         let name = &binding.param.name;
         let columns = self.columns_of_vector(binding);
         let diagnostic = match columns.is_empty() {
+            true if self.lacks_targets(binding) => {
+                diagnostics::no_targets(self.span(binding), name, self.schema)
+            }
             true => diagnostics::missing(self.span(binding), name, names, self.schema),
             false => diagnostics::vector_among_others(self.span(binding), name, &columns, self.schema),
         };
@@ -23,6 +26,17 @@ impl Binder<'_> {
                 true => diagnostics::in_shared_table(diagnostic, name, &self.model.name),
                 false => diagnostic,
             });
+    }
+
+    /// Returns whether this is an output, and the data consist of inputs only. The only field of such data is the array of the inputs.
+    fn lacks_targets(&self, binding: &ParamBinding) -> bool {
+        let is_output = self
+            .model
+            .outputs
+            .iter()
+            .any(|output| output.local == binding.local);
+        let has_inputs = self.schema.inputs > 0 && self.schema.fields.len() == 1;
+        is_output && has_inputs && self.schema.target.is_none()
     }
 
     /// Returns the columns that a vector was probably intended to contain if the model also has other inputs. These columns are the numeric
