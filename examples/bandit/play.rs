@@ -81,6 +81,7 @@ pub fn compiled(seed: u64) -> Result<Manifest, String> {
         fields: vec![reward],
         inputs: COLUMNS + ACTIONS.len(),
         axes: Vec::new(),
+        byte_inputs: false,
         columns: Vec::new(),
         entries: Vec::new(),
         target: Some("reward".to_owned()),

@@ -289,7 +289,7 @@ pub fn picture(wish: Wish, seeds: usize) -> Result<String, String> {
     let x: Vec<f64> = (-120..=120).map(|x| 0.05 * f64::from(x)).collect();
     let train = &outcome.dataset.train;
     let y = train.original("y").map_err(|found| found.message)?;
-    let rows: Vec<(f64, f64)> = train.inputs.iter().copied().zip(y).collect();
+    let rows: Vec<(f64, f64)> = train.inputs.reals().iter().copied().zip(y).collect();
     let long = |x: &f64| {
         let at = |draw| (draws.value(draw, *x), NOISE * NOISE);
         moments(&(0..count).map(at).collect::<Vec<_>>())

@@ -132,9 +132,10 @@ fn panel(done: &Done, (name, title): (&str, &str), x: &[f64]) -> Result<Plot, St
         };
         plot.band(class, x, &ends(-1.0), &ends(1.0));
     }
+    let inputs = train.inputs.reals();
     plot.dots(
         "data",
-        train.inputs.iter().zip(&y).step_by(2).map(|(x, y)| (*x, *y, 1.1)),
+        inputs.iter().zip(&y).step_by(2).map(|(x, y)| (*x, *y, 1.1)),
     );
     plot.line("mean", x.iter().copied().zip(band.mean.iter().copied()));
     if name == "mode" {

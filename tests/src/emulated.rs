@@ -144,8 +144,11 @@ impl DeviceSession for Memory {
             return Ok(false);
         }
         if table.1.is_empty() {
-            table.1 = rows.bytes.to_vec();
-            note(Asked::Keep(rows.bytes.len()));
+            table.1 = rows
+                .blocks()
+                .flat_map(|block| (rows.read)(block).into_owned())
+                .collect();
+            note(Asked::Keep(rows.bytes()));
         }
         let row = |row: &u32| &table.1[*row as usize * rows.width..][..rows.width];
         let gathered: Vec<u8> = chosen.iter().flat_map(row).copied().collect();

@@ -100,6 +100,7 @@ pub fn schema() -> Schema {
         fields: vec![field("x"), field("y")],
         inputs: 1,
         axes: Vec::new(),
+        byte_inputs: false,
         columns: vec!["x".to_owned()],
         entries: Vec::new(),
         target: Some("y".to_owned()),

@@ -7,6 +7,7 @@
 use crate::plan::Plan;
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::Sizes;
+use std::borrow::Cow;
 use std::marker::PhantomData;
 use std::ops::Range;
 use std::sync::Arc;
@@ -126,14 +127,32 @@ pub struct CopiedRanges<'a> {
 }
 
 /// Rows of data that a device may keep in its memory after the first upload.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct CachedRows<'a> {
     /// An identifier of the rows. Different rows for the same place in an arena must have different identifiers.
     pub stamp: u64,
-    /// The bytes of all rows, concatenated.
-    pub bytes: &'a [u8],
+    /// The number of rows.
+    pub count: usize,
     /// The number of bytes of one row, which is a multiple of 4.
     pub width: usize,
+    /// Returns the bytes of a range of rows, concatenated. The host may have to convert them first, so they are read only for an upload, in
+    /// blocks.
+    pub read: &'a dyn Fn(Range<usize>) -> Cow<'a, [u8]>,
+}
+
+impl CachedRows<'_> {
+    /// Returns the number of bytes of all rows.
+    pub fn bytes(&self) -> usize {
+        self.count * self.width
+    }
+
+    /// Returns the ranges of rows that are read one after the other for an upload. A block has at most 16 MiB, or one row.
+    pub fn blocks(&self) -> impl Iterator<Item = Range<usize>> + use<> {
+        let (count, rows) = (self.count, ((16 << 20) / self.width.max(1)).max(1));
+        (0..count)
+            .step_by(rows)
+            .map(move |first| first..count.min(first + rows))
+    }
 }
 
 /// An address in device memory. The address stays valid for `'a`.

@@ -1,7 +1,7 @@
 //! The sources from which the inputs and outputs of a program get their values.
 
 use crate::code::Artifact;
-use crate::data::{Elements, Field, FieldKind};
+use crate::data::{Elements, Field, FieldKind, Schema};
 use serde::{Deserialize, Serialize};
 
 /// An input buffer that holds data.
@@ -23,6 +23,10 @@ pub struct Binding {
     /// The intercept that belongs to this input. This is the parameter that the model adds to a
     /// weighted sum of the elements of this input. `None` if the model does not add such a parameter.
     pub intercept: Option<String>,
+    /// True if the rows keep the values as bytes. A program reads reals, so the bytes are converted when a batch is gathered. The prediction of the
+    /// memory sets this field from the data.
+    #[serde(default)]
+    pub bytes: bool,
 }
 
 /// The map from the values of an `index` column to positions along an axis.
@@ -62,6 +66,19 @@ impl Binding {
                 _ => format!("`real({low}, {high})`"),
             }),
             _ => self.elements.excludes(value).map(str::to_owned),
+        }
+    }
+
+    /// Returns whether rows with this schema keep the values as bytes. Values that all rows share, or that the program reads as integers, are
+    /// converted before the run.
+    pub fn has_bytes(&self, schema: &Schema) -> bool {
+        match &self.from {
+            DataSource::Inputs => schema.byte_inputs,
+            DataSource::Field(name) => {
+                let mut fields = schema.fields.iter();
+                fields.any(|field| field.name == *name && field.bytes)
+            }
+            DataSource::Input(_) | DataSource::Row | DataSource::Whole(_) | DataSource::Shared(_) => false,
         }
     }
 

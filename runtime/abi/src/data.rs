@@ -471,6 +471,9 @@ pub struct Schema {
     /// If the inputs are one array, the axes of one of its rows. Otherwise empty.
     #[serde(default)]
     pub axes: Vec<usize>,
+    /// True if the inputs are one array of bytes, such as pixels. Rows keep such inputs as bytes.
+    #[serde(default)]
+    pub byte_inputs: bool,
     /// The names that the program gives to the input columns; empty if some of them are elements of an array.
     pub columns: Vec<String>,
     /// The entries of `inputs = [..]`, in order.

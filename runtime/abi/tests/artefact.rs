@@ -135,6 +135,7 @@ fn built(seed: u64) -> Built {
             shape: vec![3],
             codes: Codes::Positions,
             intercept: None,
+            bytes: false,
         }],
         positions: None,
         reached: Vec::new(),

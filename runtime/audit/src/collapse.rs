@@ -157,7 +157,11 @@ fn variation(
 fn columns(infer: &InferenceBlock, rows: &Rows) -> Vec<Vec<f64>> {
     let is_input = |port: &str| infer.outputs.iter().all(|output| output.name != port);
     let mut found: Vec<Vec<f64>> = Vec::new();
-    let element = |at: usize| (0..rows.count).map(|row| rows.input(row)[at]).collect();
+    let element = |at: usize| {
+        (0..rows.count)
+            .map(|row| rows.inputs.real(row * rows.width + at))
+            .collect()
+    };
     for binding in infer.bindings.iter().filter(|binding| is_input(&binding.port)) {
         match &binding.from {
             DataSource::Inputs => found.extend((0..rows.width).map(element)),

@@ -289,7 +289,7 @@ fn element(at: usize, spec: &DataSpec, dataset: &Dataset) -> Column {
         .copied()
         .unwrap_or(bnnc_data::Standardisation::IDENTITY);
     let of = |rows: &Rows| -> Vec<f64> {
-        let values = (0..rows.count).map(|row| rows.input(row)[at]);
+        let values = (0..rows.count).map(|row| rows.inputs.real(row * rows.width + at));
         values.map(|value| exact(map.undo(value) / spec.scale)).collect()
     };
     Column {

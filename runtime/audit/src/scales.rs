@@ -167,12 +167,15 @@ fn of_binding(binding: &Binding, dataset: &Dataset) -> Vec<Scale> {
                 let name = dataset.preparation.columns.get(column);
                 name.map_or_else(|| format!("input {column}"), Clone::clone)
             };
-            let of = |at: usize| scale(name(at), rows.inputs.iter().skip(at).step_by(rows.width), true);
+            let of = |at: usize| {
+                let places = (at..rows.inputs.len()).step_by(rows.width);
+                scale(name(at), places.map(|place| rows.inputs.real(place)), true)
+            };
             (0..rows.width).filter_map(of).collect()
         }
         DataSource::Field(_) | DataSource::Input(_) if is_number => {
             let values = feed::column(binding, false, rows, dataset);
-            let of = |values: Cow<'_, [f64]>| scale(binding.port.clone(), values.iter(), false);
+            let of = |values: Cow<'_, [f64]>| scale(binding.port.clone(), values.iter().copied(), false);
             values.ok().and_then(of).into_iter().collect()
         }
         DataSource::Field(_)
@@ -184,13 +187,13 @@ fn of_binding(binding: &Binding, dataset: &Dataset) -> Vec<Scale> {
 }
 
 /// Returns the scale of a column. Returns `None` if the column hardly varies.
-fn scale<'a>(name: String, values: impl Iterator<Item = &'a f64> + Clone, is_element: bool) -> Option<Scale> {
+fn scale(name: String, values: impl Iterator<Item = f64> + Clone, is_element: bool) -> Option<Scale> {
     let count = values.clone().count() as f64;
     let mean = values.clone().sum::<f64>() / count;
     let squares: f64 = values.clone().map(|value| value * value).sum();
     let sd = (values.clone().map(|value| (value - mean).powi(2)).sum::<f64>() / count).sqrt();
-    let (least, most) = extent(values.clone().copied());
-    let between = values.filter(|value| least < **value && **value < most).count();
+    let (least, most) = extent(values.clone());
+    let between = values.filter(|value| least < *value && *value < most).count();
     let varies = between as f64 >= VARIED * count && sd > 0.0;
     varies.then_some(Scale {
         name,

@@ -1,6 +1,7 @@
 //! Prepares rows in the precision of a run, and copies them batch by batch into the input buffers
 //! of a machine.
 
+mod port;
 mod values;
 
 use bnnc_abi::manifest::{Binding, DataSource, InferenceBlock, Output, OutputKind};
@@ -11,33 +12,10 @@ use bnnc_base::dtype::Precision;
 use bnnc_base::fault::Fault;
 use bnnc_data::{Dataset, Rows};
 use bnnc_kernels::executor::Machine;
-use bnnc_kernels::ports::{StampedRows, Stored};
+use port::{Elements, Port, put, read_row, reals};
 use std::sync::atomic::{AtomicU64, Ordering};
 pub use values::column;
-use values::{bounded, integers, seen};
-
-/// The elements of one port, in their stored type.
-#[derive(Clone, Debug)]
-enum Elements {
-    F32(Vec<f32>),
-    F64(Vec<f64>),
-    Int(Vec<i32>),
-}
-
-/// One port with its elements for all prepared rows.
-#[derive(Clone, Debug)]
-struct Port {
-    name: String,
-    width: usize,
-    elements: Elements,
-    /// True if the port has the same elements in all batches.
-    shared: bool,
-    /// True if the rows of a batch are always gathered by the host, because it changes them afterwards.
-    on_host: bool,
-    /// A number that identifies these elements. By this number, a device recognises elements that
-    /// are already in its memory.
-    stamp: u64,
-}
+use values::{Values, bounded, integers, seen, stored};
 
 /// Returns a new stamp, which differs from all earlier stamps.
 fn stamp() -> u64 {
@@ -108,7 +86,7 @@ impl Feed {
             };
             match plan.buffers[port].storage {
                 Storage::Real => {
-                    let values = column(binding, output.is_some(), rows, dataset)?;
+                    let values = stored(binding, output.is_some(), rows, dataset)?;
                     let of = (binding, output.is_some());
                     bounded(&values, of, (rows, dataset), plan.precision)?;
                 }
@@ -140,10 +118,13 @@ impl Feed {
             let elements = match (absent, storage) {
                 (Some(output), _) => unknown(rows.count, output, (storage, wanted.precision)),
                 (None, Storage::Real) => {
-                    let values = column(binding, output.is_some(), rows, dataset)?;
+                    let values = stored(binding, output.is_some(), rows, dataset)?;
                     let of = (binding, output.is_some());
                     bounded(&values, of, (rows, dataset), wanted.precision)?;
-                    reals(&values, wanted.precision)
+                    match values {
+                        Values::Real(values) => reals(&values, wanted.precision),
+                        Values::Byte(bytes) => Elements::Byte(bytes, wanted.precision),
+                    }
                 }
                 (None, Storage::Int) => Elements::Int(integers(binding, rows, dataset)?),
             };
@@ -200,6 +181,7 @@ impl Feed {
                 Elements::F32(elements) => elements.extend_from_slice(machine.view(&port.name)?),
                 Elements::F64(elements) => elements.extend_from_slice(machine.view(&port.name)?),
                 Elements::Int(elements) => elements.extend_from_slice(machine.view(&port.name)?),
+                Elements::Byte(..) => return Err(Fault::Bug(format!("`{}` holds bytes", port.name))),
             }
         }
         self.rows += rows;
@@ -228,6 +210,8 @@ impl Feed {
                 Elements::F32(values) => values.clear(),
                 Elements::F64(values) => values.clear(),
                 Elements::Int(values) => values.clear(),
+                // Rows that are appended later may have other units.
+                Elements::Byte(_, precision) => port.elements = reals(&[], *precision),
             }
         }
         empty
@@ -252,6 +236,12 @@ impl Feed {
                 (Elements::F32(to), Elements::F32(from)) => put(to, from, port.width, (at, row)),
                 (Elements::F64(to), Elements::F64(from)) => put(to, from, port.width, (at, row)),
                 (Elements::Int(to), Elements::Int(from)) => put(to, from, port.width, (at, row)),
+                (Elements::F32(to), Elements::Byte(from, _)) => {
+                    put(to, &read_row(from, row), port.width, (at, 0))
+                }
+                (Elements::F64(to), Elements::Byte(from, _)) => {
+                    put(to, &read_row(from, row), port.width, (at, 0))
+                }
                 _ => unreachable!("feeds of one program have the same ports"),
             }
         }
@@ -317,6 +307,11 @@ impl Feed {
                 let values = place.zip(&values[start..]);
                 values.for_each(|(to, value)| *to = f64::from(*value));
             }
+            Elements::Byte(bytes, Precision::F64) => bytes.write(row as usize, to),
+            Elements::Byte(bytes, Precision::F32) => {
+                let values = read_row::<f32>(bytes, row as usize);
+                place.zip(values).for_each(|(to, value)| *to = f64::from(value));
+            }
         }
     }
 }
@@ -328,89 +323,6 @@ pub fn examples(bindings: &[Binding], rows: &Rows) -> usize {
     if whole { rows.count.min(1) } else { rows.count }
 }
 
-impl Elements {
-    fn len(&self) -> usize {
-        match self {
-            Elements::F32(values) => values.len(),
-            Elements::F64(values) => values.len(),
-            Elements::Int(values) => values.len(),
-        }
-    }
-}
-
-impl Port {
-    /// Writes the elements of the chosen rows, or of all rows, to the input `to` of the machine.
-    fn write(&self, machine: &mut Machine, to: &str, rows: Option<&[u32]>) -> Result<(), Fault> {
-        match &self.elements {
-            Elements::F32(values) => self.copy(values, rows, machine, to),
-            Elements::F64(values) => self.copy(values, rows, machine, to),
-            Elements::Int(values) => self.copy(values, rows, machine, to),
-        }
-    }
-
-    fn copy<T: Stored>(
-        &self,
-        values: &[T],
-        rows: Option<&[u32]>,
-        machine: &mut Machine,
-        to: &str,
-    ) -> Result<(), Fault> {
-        let all = StampedRows {
-            stamp: self.stamp,
-            values,
-            width: self.width,
-        };
-        if let Some(rows) = rows
-            && !self.on_host
-            && machine.gather(to, &all, rows)?
-        {
-            return Ok(());
-        }
-        copy(values, self.width, rows, machine.view_mut(to)?);
-        Ok(())
-    }
-}
-
-fn put<T: Copy>(to: &mut Vec<T>, from: &[T], width: usize, (at, row): (Option<usize>, usize)) {
-    let elements = &from[row * width..(row + 1) * width];
-    match at {
-        Some(at) => to[at * width..(at + 1) * width].copy_from_slice(elements),
-        None => to.extend_from_slice(elements),
-    }
-}
-
-fn copy<T: Copy>(values: &[T], width: usize, rows: Option<&[u32]>, target: &mut [T]) {
-    match rows {
-        None => target.copy_from_slice(&values[..target.len()]),
-        Some(rows) => match width {
-            1 => copy_narrow::<T, 1>(values, rows, target),
-            2 => copy_narrow::<T, 2>(values, rows, target),
-            3 => copy_narrow::<T, 3>(values, rows, target),
-            4 => copy_narrow::<T, 4>(values, rows, target),
-            5 => copy_narrow::<T, 5>(values, rows, target),
-            6 => copy_narrow::<T, 6>(values, rows, target),
-            7 => copy_narrow::<T, 7>(values, rows, target),
-            8 => copy_narrow::<T, 8>(values, rows, target),
-            _ => {
-                for (row, place) in rows.iter().zip(target.chunks_exact_mut(width.max(1))) {
-                    let start = *row as usize * width;
-                    place.copy_from_slice(&values[start..start + width]);
-                }
-            }
-        },
-    }
-}
-
-/// Copies rows that have only a few elements. `WIDTH` is a constant, so that the compiler can copy a
-/// row with a few instructions. A call of `memcpy` for each row would take longer than a small kernel.
-fn copy_narrow<T: Copy, const WIDTH: usize>(values: &[T], rows: &[u32], target: &mut [T]) {
-    let (values, _) = values.as_chunks::<WIDTH>();
-    let (target, _) = target.as_chunks_mut::<WIDTH>();
-    for (row, place) in rows.iter().zip(target) {
-        *place = values[*row as usize];
-    }
-}
-
 /// Returns a placeholder for the unknown values of an output.
 fn unknown(count: usize, output: &Output, (storage, precision): (Storage, Precision)) -> Elements {
     let size = count * output.elements();
@@ -419,13 +331,6 @@ fn unknown(count: usize, output: &Output, (storage, precision): (Storage, Precis
         // The placeholder 1 is in the support of positive outputs too.
         (Storage::Real, OutputKind::Real) => reals(&vec![1.0; size], precision),
         (Storage::Real, _) => reals(&vec![0.0; size], precision),
-    }
-}
-
-fn reals(values: &[f64], precision: Precision) -> Elements {
-    match precision {
-        Precision::F32 => Elements::F32(values.iter().map(|value| *value as f32).collect()),
-        Precision::F64 => Elements::F64(values.to_vec()),
     }
 }
 

@@ -2,7 +2,8 @@
 
 use crate::predict::{self, PredictionOutput};
 use bnnc_abi::code::Artifact;
-use bnnc_abi::manifest::InferenceBlock;
+use bnnc_abi::manifest::{InferenceBlock, OutputKind};
+use bnnc_abi::plan::Storage;
 use bnnc_base::shape::{Shape, Sizes, Symbol};
 use bnnc_kernels::arena::{element_bytes, predict_arena_bytes};
 
@@ -41,15 +42,18 @@ pub fn parameters(infer: &InferenceBlock) -> u64 {
     NUMBER * parameters.map(|state| elements(&state.shape)).sum::<u64>()
 }
 
-/// Returns the number of bytes that the rows for a program take after they have been prepared.
+/// Returns the number of bytes that the rows for a program take after they have been prepared. A port of bytes shares the memory of the rows.
 pub fn feed(infer: &InferenceBlock, program: &Artifact, rows: usize) -> u64 {
     let of_rows = infer.bindings.iter().filter(|binding| !binding.from.is_shared());
     let sizes = Sizes::default();
     let plan = &program.plan;
-    let widths = of_rows.filter_map(|binding| plan.port(&binding.port)).map(|id| {
-        let buffer = &plan.buffers[id];
-        let bytes = element_bytes(plan, buffer.storage);
-        (buffer.shape.count(&sizes) * bytes) as u64
+    let widths = of_rows.filter_map(|binding| {
+        let buffer = &plan.buffers[plan.port(&binding.port)?];
+        let bytes = match (binding.bytes, buffer.storage) {
+            (true, Storage::Real) => 0,
+            (false, Storage::Real) | (_, Storage::Int) => element_bytes(plan, buffer.storage),
+        };
+        Some((buffer.shape.count(&sizes) * bytes) as u64)
     });
     rows as u64 * widths.sum::<u64>()
 }
@@ -57,7 +61,20 @@ pub fn feed(infer: &InferenceBlock, program: &Artifact, rows: usize) -> u64 {
 /// Returns the number of bytes that a prediction program needs for a block of rows: the program
 /// itself, its rows, and all its outputs.
 pub fn predicting(infer: &InferenceBlock, program: &Artifact, rows: usize, draws: usize) -> u64 {
-    predicting_some(infer, program, (rows, draws), &predict::said(infer))
+    // The scores of a Boolean output need the probabilities of both classes, which are computed from its mean.
+    let booleans = infer
+        .outputs
+        .iter()
+        .filter(|output| output.kind == OutputKind::Bool);
+    let pairs = booleans.map(|output| 2 * NUMBER * output.elements() as u64).max();
+    let block = predict::sizes(&program.plan, rows, draws)
+        .get(Symbol::Batch)
+        .saturating_mul(draws);
+    let pairs = pairs.unwrap_or(0).saturating_mul(block as u64);
+    sum(&[
+        predicting_some(infer, program, (rows, draws), &predict::said(infer)),
+        pairs,
+    ])
 }
 
 /// Returns the number of bytes that a prediction program needs for a block of rows: the program

@@ -7,10 +7,11 @@ pub fn thinned(rows: &Rows, every: usize) -> Rows {
     if every <= 1 {
         return rows.clone();
     }
+    let places: Vec<usize> = (0..rows.count).step_by(every).collect();
     let mut kept = rows.clone();
-    kept.index = every_row(&rows.index, 1, every);
-    kept.count = kept.index.len();
-    kept.inputs = every_row(&rows.inputs, rows.width, every);
+    kept.index = places.iter().map(|place| rows.index[*place]).collect();
+    kept.count = places.len();
+    kept.inputs = rows.inputs.select(&places, rows.width);
     for field in &mut kept.fields {
         let width = field.width();
         let kept = (0..rows.count).step_by(every);
@@ -21,20 +22,15 @@ pub fn thinned(rows: &Rows, every: usize) -> Rows {
     kept
 }
 
-fn every_row<T: Copy>(all: &[T], width: usize, every: usize) -> Vec<T> {
-    all.chunks(width.max(1))
-        .step_by(every)
-        .flatten()
-        .copied()
-        .collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn every_third_row_is_kept_whole() {
-        assert_eq!(every_row(&[1, 2, 3, 4, 5, 6, 7, 8], 2, 3), [1, 2, 7, 8]);
+        let rows = Rows::of(2, (1..=8).map(f64::from).collect(), Vec::new());
+        let kept = thinned(&rows, 3);
+        assert_eq!((kept.count, &*kept.index), (2, &[0, 3][..]));
+        assert_eq!(*kept.inputs.reals(), [1.0, 2.0, 7.0, 8.0]);
     }
 }

@@ -74,10 +74,10 @@ impl Tables {
             return Ok(Need::Kept(kept.address));
         }
         let (free, _) = device.memory()?;
-        if rows.bytes.len() > free - free / LEFT {
+        if rows.bytes() > free - free / LEFT {
             return Ok(Need::Host);
         }
-        table.rows = Allocation::fitting(device, rows.bytes.len())?;
+        table.rows = Allocation::fitting(device, rows.bytes())?;
         Ok(table
             .rows
             .as_ref()

@@ -177,6 +177,17 @@ impl CudaSession {
         }
     }
 
+    /// Sends all rows to a table on the device, which was allocated for them.
+    fn send_rows(&self, table: u64, rows: &CachedRows) -> Result<(), Fault> {
+        for block in rows.blocks() {
+            let to = table + (block.start * rows.width) as u64;
+            let bytes = (rows.read)(block);
+            // SAFETY: the table has room for all rows. The bytes are not page-locked, so the driver copies them before the call returns.
+            unsafe { self.stream.copy_in(to, bytes.as_ptr(), bytes.len())? };
+        }
+        Ok(())
+    }
+
     /// Returns the device address of these row indices. Sends them if the device does not have them
     /// yet.
     fn choose(&mut self, chosen: &[u32]) -> Result<u64, Fault> {
@@ -341,9 +352,8 @@ impl DeviceSession for CudaSession {
     /// `gather`.
     fn gather(&mut self, at: usize, rows: &CachedRows, chosen: &[u32]) -> Result<bool, Fault> {
         let to = self.address(at, chosen.len() * rows.width)?;
-        let count = rows.bytes.len() / rows.width.max(1);
-        if let Some(row) = chosen.iter().find(|row| **row as usize >= count) {
-            return Err(Fault::Bug(format!("row {row} of {count}")));
+        if let Some(row) = chosen.iter().find(|row| **row as usize >= rows.count) {
+            return Err(Fault::Bug(format!("row {row} of {}", rows.count)));
         }
         let device = self.on.device.clone();
         device.enter()?;
@@ -354,9 +364,7 @@ impl DeviceSession for CudaSession {
             Need::Host => return Ok(false),
             Need::Kept(table) => table,
             Need::Rows(table) => {
-                let (from, bytes) = (rows.bytes.as_ptr(), rows.bytes.len());
-                // SAFETY: the table was allocated for this number of bytes.
-                if let Err(fault) = unsafe { self.stream.copy_in(table, from, bytes) } {
+                if let Err(fault) = self.send_rows(table, rows) {
                     self.tables.forget(at);
                     return Err(fault);
                 }

@@ -16,13 +16,15 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use stub::{Stub, WEIGHTS, expected, image, inputs, program, sizes};
 
-/// Returns rows of three numbers each, with a stamp.
-fn stamped(stamp: u64, values: &[f64]) -> StampedRows<'_, f64> {
-    StampedRows {
+/// Gathers the chosen rows of three numbers each into the input `x`.
+fn gather(machine: &mut Machine, stamp: u64, values: &[f64], chosen: &[u32]) -> Result<bool, Fault> {
+    let rows = StampedRows {
         stamp,
-        values,
+        count: values.len() / 3,
         width: 3,
-    }
+        read: &|rows| values[3 * rows.start..3 * rows.end].into(),
+    };
+    machine.gather("x", &rows, chosen)
 }
 
 /// Runs the plan once and checks the result.
@@ -58,7 +60,7 @@ fn scenario(stub: &Stub) -> Result<(), Fault> {
             .flat_map(|row| &all[3 * *row as usize..][..3])
             .copied()
             .collect();
-        if !machine.gather("x", &stamped(1, &all), &chosen)? {
+        if !gather(&mut machine, 1, &all, &chosen)? {
             machine.write_real("x", &rows)?;
         }
         machine.run()?;
@@ -352,7 +354,7 @@ fn rows_stay_on_the_device() {
             .flat_map(|row| &values[3 * *row as usize..][..3])
             .copied()
             .collect();
-        let gathered = machine.gather("x", &stamped(stamp, values), chosen).unwrap();
+        let gathered = gather(&mut machine, stamp, values, chosen).unwrap();
         if !gathered {
             machine.write_real("x", &rows).unwrap();
         }
@@ -392,7 +394,7 @@ fn rows_stay_on_the_device() {
     assert!(!step(4, &few, &[0, 1]));
     assert!(step(4, &few, &[0, 1]));
     step(2, &other, &[1]);
-    let fault = machine.gather("x", &stamped(2, &other), &[60]).unwrap_err();
+    let fault = gather(&mut machine, 2, &other, &[60]).unwrap_err();
     assert!(fault.to_string().contains("row 60 of 60"), "{fault}");
     drop(machine);
     drop(device);

@@ -4,38 +4,10 @@
 //! epoch are therefore the same for any batch size and any number of threads, and in a run that was interrupted and resumed.
 
 use crate::images::{ImageSize, sine_cosine, source};
+use crate::scaled::Pixel;
 use crate::standardise::Standardisation;
 use bnnc_abi::augmentation::Augmentation;
 use bnnc_math::{gamma, philox};
-
-/// A number that stores a pixel.
-pub trait Pixel: Copy {
-    /// Rounds a real to this type.
-    fn of(real: f64) -> Self;
-
-    /// Returns the pixel as a real.
-    fn real(self) -> f64;
-}
-
-impl Pixel for f32 {
-    fn of(real: f64) -> f32 {
-        real as f32
-    }
-
-    fn real(self) -> f64 {
-        f64::from(self)
-    }
-}
-
-impl Pixel for f64 {
-    fn of(real: f64) -> f64 {
-        real
-    }
-
-    fn real(self) -> f64 {
-        self
-    }
-}
 
 /// Transforms images that are scaled and standardised as the model reads them.
 ///

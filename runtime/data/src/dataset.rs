@@ -5,6 +5,7 @@ use crate::expression::{self, Scores};
 use crate::images::Images;
 use crate::inputs::{self, axes_of, channel_size};
 use crate::rows::{RowField, Rows};
+use crate::scaled::{InputValues, ScaledBytes};
 use crate::source::{Input, LoadedData, scaled_bytes};
 use crate::split::{Parts, stream};
 use crate::standardise::{FittedStandardisation, Standardisation};
@@ -320,16 +321,14 @@ pub(crate) fn assemble(
 ) -> Rows {
     let (spec, table) = (&source.spec, &source.table);
     let width = columns.iter().map(InputColumn::width).sum();
-    let mut inputs = Vec::with_capacity(part.len() * width);
-    for &row in part {
-        let mut maps = preparation.inputs.iter();
-        for column in columns {
-            for element in 0..column.width() {
-                let map = maps.next().unwrap_or(&Standardisation::IDENTITY);
-                inputs.push(map.apply(column.value(row, element) * spec.scale));
-            }
+    let images = image_input(columns).map(|array| (&array.name, array.rows(part)));
+    let inputs = match &images {
+        Some((_, ArrayValues::Byte(bytes))) => {
+            let maps = preparation.inputs.as_slice().into();
+            InputValues::Byte(ScaledBytes::new(bytes.clone(), spec.scale, maps))
         }
-    }
+        _ => InputValues::Real(input_reals(columns, preparation, spec.scale, part)),
+    };
     let arrays = table.arrays.iter().enumerate();
     let per_example = arrays.filter(|(_, array)| array.per_example && !scaled_bytes(spec, &array.name));
     // A name is looked up in a map, in constant time. With linear searches, 40,000 columns would take seconds.
@@ -344,7 +343,12 @@ pub(crate) fn assemble(
             None if source.target == Some(place) => (1.0, vec![preparation.target; array.width()]),
             None => (1.0, vec![Standardisation::IDENTITY; array.width()]),
         };
-        RowField::new(array, part, scale, standardisation)
+        // If the array is also the inputs, both share the bytes.
+        let values = match &images {
+            Some((name, values)) if **name == array.name => values.clone(),
+            _ => array.rows(part),
+        };
+        RowField::new(array, values, scale, standardisation)
     });
     let (fields, shards, first_row) = (fields.collect(), table.shards.clone(), table.first_row);
     Rows {
@@ -357,6 +361,37 @@ pub(crate) fn assemble(
         first_row,
         unread: table.unread.clone(),
     }
+}
+
+/// Returns the array whose bytes are the inputs. Returns `None` if the inputs are not one array of bytes.
+fn image_input<'a>(columns: &[InputColumn<'a>]) -> Option<&'a Array> {
+    match columns {
+        [InputColumn::Array(array)] => {
+            Some(*array).filter(|array| matches!(array.values, ArrayValues::Byte(_)))
+        }
+        _ => None,
+    }
+}
+
+/// Returns the inputs of the rows `part`, row by row, scaled and standardised.
+fn input_reals(
+    columns: &[InputColumn<'_>],
+    preparation: &Preparation,
+    scale: f64,
+    part: &[usize],
+) -> Vec<f64> {
+    let width: usize = columns.iter().map(InputColumn::width).sum();
+    let mut inputs = Vec::with_capacity(part.len() * width);
+    for &row in part {
+        let mut maps = preparation.inputs.iter();
+        for column in columns {
+            for element in 0..column.width() {
+                let map = maps.next().unwrap_or(&Standardisation::IDENTITY);
+                inputs.push(map.apply(column.value(row, element) * scale));
+            }
+        }
+    }
+    inputs
 }
 
 /// Marks a text field if a chosen row has a level in this field that does not occur in the training

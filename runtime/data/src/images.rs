@@ -4,6 +4,7 @@
 use crate::dataset::Preparation;
 use crate::diagnostics::Faults;
 use crate::rows::Rows;
+use crate::scaled::InputValues;
 use crate::source::{Input, LoadedData};
 use crate::split::shuffled;
 use crate::table::ArrayValues;
@@ -80,7 +81,7 @@ impl Images {
             }
         }
         Rows {
-            inputs,
+            inputs: InputValues::Real(inputs),
             ..rows.clone()
         }
     }

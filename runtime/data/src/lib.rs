@@ -23,6 +23,7 @@ pub mod metrics;
 mod new_rows;
 pub mod read;
 pub mod rows;
+pub mod scaled;
 mod shard;
 pub mod source;
 mod split;
@@ -35,6 +36,7 @@ pub use diagnostics::CODES;
 pub use images::{ImageSize, Images};
 pub use new_rows::NewRows;
 pub use rows::{RowField, Rows};
+pub use scaled::{InputValues, ScaledBytes};
 pub use source::LoadedData;
 pub use standardise::Standardisation;
 

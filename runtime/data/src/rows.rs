@@ -1,11 +1,13 @@
 //! Stores rows in the form that the model reads: a matrix of inputs, and fields that are found by name.
 
 use crate::diagnostics::{self, At};
+use crate::scaled::{InputValues, ScaledBytes};
 use crate::standardise::Standardisation;
 use crate::table::{self, Array, ArrayValues, Shard};
 use bnnc_abi::data::LARGEST_INTEGER;
 use bnnc_abi::manifest::Codes;
 use bnnc_base::diagnostic::Diagnostic;
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
@@ -20,7 +22,7 @@ pub struct Rows {
     /// The number of input columns.
     pub width: usize,
     /// The inputs, `[count, width]`, scaled and standardised as the data item specifies.
-    pub inputs: Vec<f64>,
+    pub inputs: InputValues,
     /// The fields that hold one element per example.
     pub fields: Vec<RowField>,
     /// The rows of each data file. Messages use them to name the file of a row.
@@ -53,7 +55,7 @@ pub struct RowField {
 impl RowField {
     pub(crate) fn new(
         array: &Array,
-        part: &[usize],
+        values: ArrayValues,
         scale: f64,
         standardisation: Vec<Standardisation>,
     ) -> RowField {
@@ -61,7 +63,7 @@ impl RowField {
         RowField {
             name,
             shape,
-            values: array.rows(part),
+            values,
             scale,
             standardisation,
             fault: None,
@@ -73,6 +75,21 @@ impl RowField {
         let map = self.standardisation.get(i % self.width().max(1));
         let map = map.unwrap_or(&Standardisation::IDENTITY);
         map.apply(self.values.real(i) * self.scale)
+    }
+
+    /// Returns the elements in the units of the model if they are bytes in memory. If `original` is true, the elements are those of the file,
+    /// without scaling or standardisation.
+    fn bytes(&self, original: bool) -> Option<ScaledBytes> {
+        let ArrayValues::Byte(bytes) = &self.values else {
+            return None;
+        };
+        let (scale, known) = match original {
+            true => (1.0, &[][..]),
+            false => (self.scale, &*self.standardisation),
+        };
+        let maps = (0..self.width()).map(|at| known.get(at).copied());
+        let maps = maps.map(|map| map.unwrap_or(Standardisation::IDENTITY));
+        Some(ScaledBytes::new(bytes.clone(), scale, maps.collect()))
     }
 
     /// Returns the number of elements per example.
@@ -106,7 +123,7 @@ impl Rows {
             count,
             index: (0..count).collect(),
             width,
-            inputs,
+            inputs: InputValues::Real(inputs),
             fields: fields.into_iter().map(field).collect(),
             shards: vec![nowhere],
             first_row: 0,
@@ -125,8 +142,8 @@ impl Rows {
     }
 
     /// Returns the input vector of one row.
-    pub fn input(&self, row: usize) -> &[f64] {
-        &self.inputs[row * self.width..(row + 1) * self.width]
+    pub fn input(&self, row: usize) -> Cow<'_, [f64]> {
+        self.inputs.row(row, self.width)
     }
 
     /// Returns a field as reals, row by row, scaled and standardised as the data item specifies.
@@ -143,6 +160,15 @@ impl Rows {
     pub fn original(&self, name: &str) -> Result<Vec<f64>, Diagnostic> {
         let field = self.usable(name)?;
         Ok((0..field.values.len()).map(|i| field.values.real(i)).collect())
+    }
+
+    /// Returns a field that is stored as bytes, with the map to the units of the model, or to those of the file if `original` is true. Returns `None`
+    /// for other fields.
+    ///
+    /// # Errors
+    /// Fails if the rows do not have the field, or if the field cannot be used.
+    pub fn bytes(&self, name: &str, original: bool) -> Result<Option<ScaledBytes>, Diagnostic> {
+        Ok(self.usable(name)?.bytes(original))
     }
 
     /// Returns a field as integers, row by row: counts, classes, indices or the codes of levels. Integers are never standardised.

@@ -5,7 +5,7 @@ use crate::diagnostics::{self, Faults};
 use crate::expression::{self, Scores};
 use crate::images::ImageSize;
 pub(crate) use crate::inputs::Input;
-use crate::inputs::{axes, check_channels, entry, named_inputs, resolve_inputs};
+use crate::inputs::{are_bytes, axes, check_channels, entry, named_inputs, resolve_inputs};
 use crate::read::{self, Reading};
 use crate::split::{self, Pool};
 use crate::table::{Array, ArrayValues, Table};
@@ -139,8 +139,14 @@ impl LoadedData {
     /// inputs, its fields, and the row indices before and after selection.
     fn split_bytes(&self) -> usize {
         let fields = self.table.arrays.iter().filter(|array| array.per_example);
-        let fields: usize = fields.map(|array| array.values.len()).sum();
-        8 * (fields + self.table.rows * (self.schema.inputs + 3))
+        let fields = fields.map(|array| array.values.len() * array.values.element_bytes());
+        // Inputs that are bytes share the memory of their field.
+        let inputs = if self.schema.byte_inputs {
+            0
+        } else {
+            self.schema.inputs
+        };
+        fields.sum::<usize>() + 8 * self.table.rows * (inputs + 3)
     }
 
     /// Builds a source of rows to predict for. The source has the inputs of the training, and does
@@ -320,6 +326,7 @@ impl LoadedData {
             fields: (0..self.table.arrays.len()).map(|i| self.field(i)).collect(),
             inputs: width,
             axes: axes(&self.inputs, &self.table).to_vec(),
+            byte_inputs: are_bytes(&self.inputs, &self.table),
             columns: if columns.len() == width {
                 columns
             } else {
@@ -368,6 +375,7 @@ fn empty_schema(spec: &DataSpec) -> Schema {
         fields,
         inputs: 0,
         axes: Vec::new(),
+        byte_inputs: false,
         columns: Vec::new(),
         entries: Vec::new(),
         target: None,

@@ -9,12 +9,13 @@ pub use crate::shard::{Jump, Shard};
 use bnnc_abi::data::{Field, FieldKind, word};
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// The elements of an array, in row-major order.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ArrayValues {
-    /// Unsigned bytes, such as pixels. Each takes one byte of memory.
-    Byte(Vec<u8>),
+    /// Unsigned bytes, such as pixels. Each takes one byte of memory. Clones share the bytes.
+    Byte(Arc<Vec<u8>>),
     /// Integers of 64 bits.
     Int(Vec<i64>),
     /// Real numbers. All of them are finite.
@@ -39,6 +40,15 @@ impl ArrayValues {
         }
     }
 
+    /// Returns the number of bytes of memory that an element takes.
+    pub(crate) fn element_bytes(&self) -> usize {
+        match self {
+            ArrayValues::Byte(_) => 1,
+            ArrayValues::Level { .. } => 4,
+            ArrayValues::Int(_) | ArrayValues::Real(_) => 8,
+        }
+    }
+
     /// Returns whether there are no elements.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -52,7 +62,7 @@ impl ArrayValues {
     /// Returns the elements at these places. Levels keep their codes.
     pub fn select(&self, places: impl Iterator<Item = usize>) -> ArrayValues {
         match self {
-            ArrayValues::Byte(all) => ArrayValues::Byte(places.map(|i| all[i]).collect()),
+            ArrayValues::Byte(all) => ArrayValues::Byte(Arc::new(places.map(|i| all[i]).collect())),
             ArrayValues::Int(all) => ArrayValues::Int(places.map(|i| all[i]).collect()),
             ArrayValues::Real(all) => ArrayValues::Real(places.map(|i| all[i]).collect()),
             ArrayValues::Level { codes, levels } => ArrayValues::Level {
@@ -150,7 +160,10 @@ impl ArrayValues {
     fn append(self, other: ArrayValues) -> Option<ArrayValues> {
         match (self, other) {
             (ArrayValues::Byte(mut a), ArrayValues::Byte(b)) => {
-                a.extend(b);
+                let all = Arc::make_mut(&mut a);
+                // Without this line, the memory of the first file would double.
+                all.reserve_exact(b.len());
+                all.extend_from_slice(&b);
                 Some(ArrayValues::Byte(a))
             }
             (
@@ -269,8 +282,15 @@ impl Array {
     /// Returns the elements of the rows `part`.
     pub fn rows(&self, part: &[usize]) -> ArrayValues {
         let width = self.width();
-        self.values
-            .select(part.iter().flat_map(|&row| row * width..(row + 1) * width))
+        match &self.values {
+            ArrayValues::Byte(all) => ArrayValues::Byte(Arc::new(chosen(all, part, width))),
+            ArrayValues::Int(all) => ArrayValues::Int(chosen(all, part, width)),
+            ArrayValues::Real(all) => ArrayValues::Real(chosen(all, part, width)),
+            ArrayValues::Level { codes, levels } => ArrayValues::Level {
+                codes: chosen(codes, part, width),
+                levels: levels.clone(),
+            },
+        }
     }
 
     /// Returns the name, the kind and the shape of the array.
@@ -287,6 +307,15 @@ impl Array {
             bytes: matches!(self.values, ArrayValues::Byte(_)),
         }
     }
+}
+
+/// Returns the elements of the rows `part` of an array with `width` elements per row, in memory of exactly this size.
+pub(crate) fn chosen<T: Copy>(all: &[T], part: &[usize], width: usize) -> Vec<T> {
+    let mut elements = Vec::with_capacity(part.len() * width);
+    for row in part {
+        elements.extend_from_slice(&all[row * width..(row + 1) * width]);
+    }
+    elements
 }
 
 /// The rows of one or more files, as arrays. All files have the same columns.

@@ -409,7 +409,7 @@ fn test_folders_have_the_classes_of_the_training_rows() {
     let rows = data.dataset(0, 1).unwrap();
     assert_eq!(rows.train.ints("target").unwrap(), [0, 1]);
     assert_eq!(rows.test.ints("target").unwrap(), [1]);
-    assert_eq!(rows.outliers.inputs, [7.0, 8.0]);
+    assert_eq!(*rows.outliers.inputs.reals(), [7.0, 8.0]);
     let data = LoadedData::read(&spec_of(&far, &far)).unwrap();
     assert_eq!(data.dataset(0, 1).unwrap_err()[0].code.id, "E0428");
     // Images with colours do not fit a model of grey images.

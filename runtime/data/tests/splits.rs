@@ -193,10 +193,10 @@ fn expressions_scale_and_zscore() {
     let data = source.dataset(0, 1).unwrap();
     // The ages of the training rows are 20 and 40, with mean 30 and standard deviation 10.
     assert_eq!(
-        data.train.inputs,
+        *data.train.inputs.reals(),
         [10.0, -0.5, 0.0, 20.0, 0.5, 0.5 * 10.0_f64.ln()]
     );
-    assert_eq!(data.test.inputs, [45.0, 3.0, 0.5 * 100.0_f64.ln()]);
+    assert_eq!(*data.test.inputs.reals(), [45.0, 3.0, 0.5 * 100.0_f64.ln()]);
     assert_eq!(
         data.preparation.zscores,
         [Standardisation { mean: 30.0, sd: 10.0 }]
@@ -212,7 +212,10 @@ fn computed_targets_hide_their_columns_from_the_inputs() {
         ..spec(Format::Csv, &[&file])
     };
     let data = cut(&log);
-    assert_eq!((data.train.width, &data.train.inputs[..]), (1, &[60.0, 70.0][..]));
+    assert_eq!(
+        (data.train.width, &*data.train.inputs.reals()),
+        (1, &[60.0, 70.0][..])
+    );
     assert_eq!(data.preparation.target_name.as_deref(), Some("log(earn)"));
     assert_eq!(data.train.reals("log(earn)").unwrap(), [0.0, 100.0_f64.ln()]);
     let tall = apply("eq", vec![name("height"), ColumnExpr::Number(70.0)]);
@@ -271,7 +274,7 @@ fn constant_columns_lose_their_mean_with_a_warning() {
         standardise_inputs: true,
         ..spec(Format::Csv, &[&file])
     });
-    assert_eq!(data.train.inputs, [-1.0, 0.0, 1.0, 0.0]);
+    assert_eq!(*data.train.inputs.reals(), [-1.0, 0.0, 1.0, 0.0]);
     let said: Vec<String> = data.warnings.iter().map(said).collect();
     assert_eq!(
         said,
@@ -311,7 +314,7 @@ fn json_matrices_are_inputs_in_order() {
         ..spec(Format::Json, &[&file])
     });
     assert_eq!(
-        (data.train.width, &data.train.inputs[..]),
+        (data.train.width, &*data.train.inputs.reals()),
         (3, &[1.0, 2.0, 5.0, 3.0, 4.0, 6.0][..])
     );
     assert_eq!(data.train.reals("X").unwrap(), [1.0, 2.0, 3.0, 4.0]);
@@ -336,7 +339,7 @@ fn new_rows_are_prepared_as_in_training() {
         .unwrap();
     // The value of `x` becomes (5 - 2) / 1. `w` has the mean 20 and the standard deviation 10.
     assert_eq!(
-        (&rows.inputs[..], rows.ints("city")),
+        (&*rows.inputs.reals(), rows.ints("city")),
         (&[3.0, 2.0][..], Ok(vec![1]))
     );
     let with_target = preparation
@@ -374,5 +377,5 @@ fn new_rows_bind_default_inputs_by_name() {
     let rows = preparation
         .rows(&spec, new(&folder.file("new.csv", "b,extra,a\n7,0,8\n")))
         .unwrap();
-    assert_eq!(rows.inputs, [8.0, 7.0]);
+    assert_eq!(*rows.inputs.reals(), [8.0, 7.0]);
 }

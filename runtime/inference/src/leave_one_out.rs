@@ -24,6 +24,11 @@ const LIKELIHOODS: usize = 8_000_000;
 /// Pareto shape is 0.67. The Monte Carlo error of the sum is then small compared to its standard error over the rows.
 const DRAWS: usize = 1000;
 
+/// Returns the number of bytes of the estimates of `rows` rows.
+pub fn bytes(rows: usize) -> u64 {
+    (rows * size_of::<LooRow>()) as u64
+}
+
 /// The leave-one-out estimates of the training rows. Densities are in the original units of the target.
 #[derive(Clone, Debug)]
 pub struct LeftOut {
@@ -158,7 +163,7 @@ fn sums(
         .sum();
     let mut estimator = LooEstimator::default();
     let mut total = Total::new(draws);
-    let mut rows = Vec::new();
+    let mut rows = Vec::with_capacity(examples(&infer.bindings, &dataset.train));
     let mut log_likelihood = vec![0.0; draws];
     predictor.likelihoods(|_, block| {
         for row in 0..block.rows {

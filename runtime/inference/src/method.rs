@@ -228,7 +228,9 @@ pub fn predicting_draws(
 fn leaving_out(infer: &InferenceBlock, rows: usize, weights: u64) -> u64 {
     let draws = leave_one_out::draws_of_approximation(infer, rows);
     let likelihoods = &predict::said(infer)[..1];
-    predicting_some(infer, &infer.predict, (rows, draws), likelihoods) + draws as u64 * weights
+    predicting_some(infer, &infer.predict, (rows, draws), likelihoods)
+        + draws as u64 * weights
+        + leave_one_out::bytes(rows)
 }
 
 /// Some weights are drawn before the predictions are computed. Returns the number of bytes per draw for these weights,

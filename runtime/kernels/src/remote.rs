@@ -10,6 +10,8 @@ use bnnc_abi::accelerator::CachedRows;
 use bnnc_abi::plan::BufferId;
 use bnnc_base::arena::Id;
 use bnnc_base::fault::Fault;
+use std::borrow::Cow;
+use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// A write of at most this number of elements is first compared with the current elements. If all
@@ -17,14 +19,16 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 const COMPARED: usize = 8;
 
 /// Rows on the host. [`Machine::gather`] fills a port with some of these rows.
-#[derive(Clone, Copy, Debug)]
-pub struct StampedRows<'a, T> {
-    /// A number that identifies the contents of `values`.
+#[derive(Clone, Copy)]
+pub struct StampedRows<'a, T: Clone> {
+    /// A number that identifies the contents of the rows.
     pub stamp: u64,
-    /// All rows, one after the other.
-    pub values: &'a [T],
+    /// The number of rows.
+    pub count: usize,
     /// The number of elements of a row.
     pub width: usize,
+    /// Returns the elements of a range of rows, one row after the other. It is called only when a device keeps the rows.
+    pub read: &'a dyn Fn(Range<usize>) -> Cow<'a, [T]>,
 }
 
 impl Machine {
@@ -128,7 +132,12 @@ impl Machine {
         rows: &StampedRows<'_, T>,
         chosen: &[u32],
     ) -> Result<bool, Fault> {
-        let StampedRows { stamp, values, width } = *rows;
+        let StampedRows {
+            stamp,
+            count,
+            width,
+            read,
+        } = *rows;
         let asked = chosen.len() * width;
         if self.mirror.is_none() || asked == 0 {
             return Ok(false);
@@ -136,12 +145,14 @@ impl Machine {
         let id = self.stored_as::<T>(name)?;
         self.check_count(id, asked)?;
         let span = self.span(id, 0, asked);
-        // SAFETY: the elements are plain numbers without padding.
-        let bytes = unsafe { std::slice::from_raw_parts(values.as_ptr().cast(), size_of_val(values)) };
         let rows = CachedRows {
             stamp,
-            bytes,
+            count,
             width: width * size_of::<T>(),
+            read: &|rows| match read(rows) {
+                Cow::Borrowed(values) => bytes_of(values).into(),
+                Cow::Owned(values) => bytes_of(&values).to_vec().into(),
+            },
         };
         self.mirror_mut().map_or(Ok(false), |mirror| {
             // SAFETY: the span is in this machine's memory, which is mutably borrowed.
@@ -172,6 +183,12 @@ impl Machine {
         let mirror = self.mirror.as_mut()?;
         Some(mirror.get_mut().unwrap_or_else(PoisonError::into_inner))
     }
+}
+
+/// Returns the bytes of stored elements.
+fn bytes_of<T: Stored>(values: &[T]) -> &[u8] {
+    // SAFETY: the elements are plain numbers without padding.
+    unsafe { std::slice::from_raw_parts(values.as_ptr().cast(), size_of_val(values)) }
 }
 
 /// Locks a mirror and ignores poison. After a panic, the mirror is in the same state as after an

@@ -8,7 +8,7 @@ use bnnc_core::score::targets;
 use bnnc_core::thinned::thinned;
 use bnnc_data::metrics::{DrawMatrix, extent, quantile, sorted};
 use bnnc_data::table::ArrayValues;
-use bnnc_data::{Dataset, Rows, Standardisation, expression};
+use bnnc_data::{Dataset, InputValues, Rows, Standardisation, expression};
 use bnnc_inference::outcome::InferenceOutcome;
 
 /// A plot shows at most this number of rows.
@@ -219,7 +219,7 @@ fn only_input(infer: &InferenceBlock, dataset: &Dataset, spec: &DataSpec) -> Opt
             let undo = |z: &f64| map.undo(*z) / spec.scale;
             Some(Only {
                 name: column_name(spec, rows, infer).unwrap_or_else(|| input.port.clone()),
-                values: rows.inputs.iter().map(undo).collect(),
+                values: rows.inputs.reals().iter().map(undo).collect(),
                 column: Some((spec.scale, map)),
             })
         }
@@ -262,11 +262,11 @@ impl Only {
         rows.index = (0..x.len()).collect();
         match self.column {
             Some((scale, map)) => {
-                rows.inputs = x.iter().map(|x| map.apply(x * scale)).collect();
+                rows.inputs = InputValues::Real(x.iter().map(|x| map.apply(x * scale)).collect());
                 rows.fields.clear();
             }
             None => {
-                rows.inputs.clear();
+                rows.inputs = InputValues::Real(Vec::new());
                 rows.width = 0;
                 rows.fields.retain(|field| field.name == self.name);
                 rows.fields

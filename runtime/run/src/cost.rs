@@ -17,12 +17,20 @@ use bnnc_inference::{comparison, summary};
 use bnnc_methods::laplace::memory;
 use std::collections::HashMap;
 
-/// Sets two numbers of every inference block, given these data and the current options: the cost of a step, and the predicted peak memory. The peak
-/// is the largest number of bytes that are in use at any time while the block runs on one thread. The peak includes the results of earlier
-/// inference blocks. `schemas` holds the schema of each data item. The schemas are stored in the manifest, so that the peaks for other options
-/// can be computed later.
+/// Sets two numbers of every inference block, given these data and the current options: the cost of a step, and the predicted peak memory. Also
+/// records which inputs the rows keep as bytes, because these need less memory. The peak is the largest number of bytes that are in use at any time
+/// while the block runs on one thread. The peak includes the results of earlier inference blocks. `schemas` holds the schema of each data item. The
+/// schemas are stored in the manifest, so that the peaks for other options can be computed later.
 pub fn predict(manifest: &mut Manifest, schemas: &HashMap<String, Schema>) {
     manifest.schemas.clone_from(schemas);
+    for infer in &mut manifest.infers {
+        let mut specs = manifest.data.iter();
+        let transforms = specs.any(|spec| spec.name == infer.data && transforms_images(spec));
+        let schema = schemas.get(&infer.data).filter(|_| !transforms);
+        for binding in &mut infer.bindings {
+            binding.bytes = schema.is_some_and(|schema| binding.has_bytes(schema));
+        }
+    }
     let peaks = peaks(manifest, manifest.infers.iter());
     for (infer, peak) in manifest.infers.iter_mut().zip(peaks) {
         let Some((schema, peak)) = schemas.get(&infer.data).zip(peak) else {
@@ -63,6 +71,11 @@ struct Data {
     parts: u64,
 }
 
+/// Returns whether images of test rows are rotated, or shuffled to make outliers. The rows with the new images hold reals.
+fn transforms_images(spec: &DataSpec) -> bool {
+    !spec.rotate.is_empty() || matches!(spec.outliers, Some(Outliers::Shuffled(_)))
+}
+
 fn data(spec: &DataSpec, schema: &Schema) -> Data {
     let of_files = matches!(spec.test, Test::Files(_));
     let used = (schema.train + schema.validation + schema.test + schema.outliers) as u64;
@@ -77,7 +90,7 @@ fn data(spec: &DataSpec, schema: &Schema) -> Data {
     let width = |field: &Field| {
         let element = match field.kind {
             FieldKind::Levels(_) => 4,
-            // Images are read as bytes, with one byte per number. The bytes are converted to reals later.
+            // Images take one byte per number. A batch is converted to reals when it is gathered.
             FieldKind::Real | FieldKind::Int(..) if field.bytes => 1,
             FieldKind::Real | FieldKind::Int(..) => NUMBER,
         };
@@ -94,6 +107,19 @@ fn data(spec: &DataSpec, schema: &Schema) -> Data {
         .sum();
     let files = spec.files.iter().flat_map(|path| matching(path));
     let files = files.filter_map(|path| std::fs::metadata(path).ok());
+    let inputs = match (schema.byte_inputs, spec.format.contents()) {
+        (false, _) => schema.inputs as u64 * NUMBER,
+        (true, Contents::Pair) => schema.inputs as u64,
+        // The inputs share the bytes of the column, which is one of the copied fields.
+        (true, Contents::Arrays | Contents::Columns) => 0,
+    };
+    let rotated = if spec.rotate.is_empty() { 0 } else { schema.test };
+    let shuffled = match spec.outliers {
+        Some(Outliers::Shuffled(_)) => schema.outliers,
+        Some(Outliers::File(_)) | None => 0,
+    };
+    let transformed = if schema.byte_inputs { rotated + shuffled } else { 0 };
+    let transformed = (transformed * schema.inputs) as u64 * NUMBER;
     Data {
         file: files
             .map(|file| file.len())
@@ -106,7 +132,7 @@ fn data(spec: &DataSpec, schema: &Schema) -> Data {
             }),
         table: per_row * all + shared,
         // The number of bytes includes the row numbers.
-        rows: used * (schema.inputs as u64 * NUMBER + copied + NUMBER) + shared,
+        rows: used * (inputs + copied + NUMBER) + shared + transformed,
         parts: all * (NUMBER + 1),
     }
 }

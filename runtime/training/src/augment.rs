@@ -6,7 +6,8 @@ use bnnc_abi::ports::PortName;
 use bnnc_base::dtype::Precision;
 use bnnc_base::fault::Fault;
 use bnnc_core::feed::Feed;
-use bnnc_data::augment::{Augmenter, Pair, Pixel, RowImages};
+use bnnc_data::augment::{Augmenter, Pair, RowImages};
+use bnnc_data::scaled::Pixel;
 use bnnc_data::{ImageSize, Preparation, Rows, Standardisation};
 use bnnc_kernels::executor::Machine;
 use bnnc_math::philox;
@@ -137,7 +138,7 @@ impl AugmentedInput {
     /// Returns the image of one row, `[channels, height, width]`, in the units of the model. Returns `None` if the rows do not have it.
     pub fn image(&self, rows: &Rows, row: usize) -> Option<Vec<f64>> {
         match &self.from {
-            DataSource::Inputs => Some(rows.input(row).to_vec()),
+            DataSource::Inputs => Some(rows.input(row).into_owned()),
             DataSource::Field(name) => {
                 let field = rows.field(name)?;
                 let width = field.width();

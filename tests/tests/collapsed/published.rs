@@ -10,7 +10,7 @@ use bnnc_driver::infer::CompileFailure;
 /// the locations at the grid points around an iterate, for one value of the input.
 fn check_published(done: &Done, smoothing: f64, places: &dyn Fn(usize, f64) -> Vec<f64>, tolerance: f64) {
     let dataset = &done.result.outcomes[0].dataset;
-    let (x, y) = (&dataset.train.inputs, dataset.train.reals("y").unwrap());
+    let (x, y) = (dataset.train.inputs.reals(), dataset.train.reals("y").unwrap());
     let ends = (
         y.iter().copied().fold(f64::INFINITY, f64::min) - 1e-3,
         y.iter().copied().fold(f64::NEG_INFINITY, f64::max) + 1e-3,

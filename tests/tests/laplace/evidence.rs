@@ -99,11 +99,13 @@ infer l = laplace(Line, rows) { epochs = 2000, batch = 0, optimiser = Adam(1e-2)
     let found = approximated(&result, "l");
     let (a, b) = (found.values["a/loc"][0], found.values["b/loc"][0]);
     let dataset = compiled.dataset("rows");
-    let sum = |of: &dyn Fn(f64) -> f64| dataset.train.inputs.iter().map(|x| of(*x)).sum::<f64>() / 0.36;
+    let sum =
+        |of: &dyn Fn(f64) -> f64| dataset.train.inputs.reals().iter().map(|x| of(*x)).sum::<f64>() / 0.36;
     let score = |t: f64| {
         let [aa, ab, bb] = inverse([sum(&|_| 1.0) + t, sum(&|x| x), sum(&|x| x * x) + t]);
         let targets = dataset.validation.reals("y").unwrap();
-        let rows = dataset.validation.inputs.iter().zip(&targets);
+        let inputs = dataset.validation.inputs.reals();
+        let rows = inputs.iter().zip(&targets);
         let density = |(x, y): (&f64, &f64)| {
             let variance = aa + 2.0 * ab * x + bb * x * x + 0.36;
             -0.5 * (std::f64::consts::TAU * variance).ln() - 0.5 * (y - a - b * x).powi(2) / variance
@@ -146,7 +148,7 @@ infer l = laplace(Line, rows) {{ {options} }}
     };
     let (found, log_likelihood, compiled) = evidence("");
     let rows = compiled.dataset("rows");
-    let curvature: f64 = rows.train.inputs.iter().map(|x| x * x / 0.09).sum();
+    let curvature: f64 = rows.train.inputs.reals().iter().map(|x| x * x / 0.09).sum();
     // The prior density is 2 / (pi sqrt 3) (1 + w^2 / 3)^-2.
     let log_prior = (2.0 / (std::f64::consts::PI * 3f64.sqrt())).ln() - 2.0 * (1.0 + 0.25 / 3.0f64).ln();
     let precision = curvature + 4.0 * (3.0 - 0.25) / 3.25f64.powi(2);

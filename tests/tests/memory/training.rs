@@ -7,6 +7,7 @@ use bnnc_core::context::Stop;
 use bnnc_driver::options::CompileOptions;
 use bnnc_tests::compile;
 use bnnc_tests::compile::options;
+use std::path::Path;
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 
@@ -56,6 +57,45 @@ fn predictions_hold_for_every_example() {
             &path.display().to_string(),
             &compile::file(&path, &options),
         ));
+    }
+    assert!(faults.is_empty(), "\n{}", faults.join("\n"));
+}
+
+/// Writes a file of `rows` images in the format of CIFAR-10: a label, and 3072 bytes.
+fn pictures(file: &Path, rows: usize) {
+    let record = |row: usize| {
+        let pixels = (0..3072_usize).map(move |at| (row * 131 + at * at * 7) as u8);
+        std::iter::once((row % 10) as u8).chain(pixels)
+    };
+    let bytes: Vec<u8> = (0..rows).flat_map(record).collect();
+    std::fs::write(file, bytes).expect("the file is written");
+}
+
+/// A run needs the table of the file and the rows of the training and the test, each with one byte per pixel. Reals would take 8 bytes in the rows
+/// and 4 or 8 bytes in the input of the program.
+#[test]
+fn pixels_take_one_byte_each_until_a_batch_is_gathered() {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let folder = folder();
+    let (train, test) = (6000, 1500);
+    pictures(&folder.join("train.bin"), train);
+    pictures(&folder.join("test.bin"), test);
+    let program = "use layers::Dense
+data photos = cifar(\"train.bin\") { test = cifar(\"test.bin\"), normalise = channels }
+model Net(x: real[3, 32, 32]) -> kind: index(10) {
+  out = Dense(10, prior = Normal(0, 0.01))
+  kind ~ Categorical(logits = out(flatten(x)))
+}
+infer fit = map(Net, photos) { steps = 3, batch = 20 }
+";
+    let mut faults = Vec::new();
+    for precision in [Precision::F32, Precision::F64] {
+        let options = options("cranelift", Some(precision));
+        let compiled = compile::text(&folder.join("photos.bnn"), program, &options);
+        faults.extend(check(&format!("bytes, {precision}"), &compiled));
+        let pixels = (3072 * (train + test)) as f64;
+        let per_pixel = measured(&compiled) as f64 / pixels;
+        assert!(per_pixel < 2.3, "{precision}: {per_pixel} bytes per pixel");
     }
     assert!(faults.is_empty(), "\n{}", faults.join("\n"));
 }

@@ -59,7 +59,7 @@ impl Posterior {
         Some(match &binding.from {
             DataSource::Row => Tensor::scalar(row as f64),
             DataSource::Inputs => {
-                let inputs = &rows.inputs[row * rows.width..(row + 1) * rows.width];
+                let inputs = &rows.input(row);
                 Tensor::new(vec![rows.width], inputs.to_vec())
             }
             DataSource::Field(name) => {
@@ -68,7 +68,7 @@ impl Posterior {
                 let values = (0..width).map(|at| field.values.real(row * width + at));
                 Tensor::new(field.shape.clone(), values.collect())
             }
-            DataSource::Input(at) => Tensor::scalar(rows.inputs[row * rows.width + at]),
+            DataSource::Input(at) => Tensor::scalar(rows.input(row)[*at]),
             DataSource::Whole(name) if self.dataset.whole(name).is_none() => {
                 let field = rows.field(name).unwrap();
                 let values = (0..field.values.len()).map(|at| field.values.real(at));

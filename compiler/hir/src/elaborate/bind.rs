@@ -112,6 +112,7 @@ impl<'a> Binder<'a> {
             shape: Vec::new(),
             codes: Codes::Positions,
             intercept: None,
+            bytes: false,
         });
     }
 

@@ -7,14 +7,14 @@ use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::dtype::Precision;
 use bnnc_data::diagnostics;
 use bnnc_data::table::Array;
-use bnnc_data::{Dataset, Rows};
+use bnnc_data::{Dataset, InputValues, Rows, ScaledBytes};
 use std::borrow::Cow;
 use std::collections::HashSet;
 
 /// Rejects an element of a row that is too large for the precision. An input is too large if its
 /// square overflows. An output is too large if the value itself overflows.
 pub(super) fn bounded(
-    values: &[f64],
+    values: &Values<'_>,
     (binding, is_output): (&Binding, bool),
     (rows, dataset): (&Rows, &Dataset),
     precision: Precision,
@@ -24,6 +24,11 @@ pub(super) fn bounded(
         Precision::F64 => f64::MAX,
     };
     let most = if is_output { largest } else { largest.sqrt() };
+    let values = match values {
+        Values::Byte(bytes) if bytes.is_within(most) => return Ok(()),
+        Values::Byte(bytes) => &Cow::Owned(bytes.reals().collect()),
+        Values::Real(values) => values,
+    };
     let width = (values.len() / rows.count.max(1)).max(1);
     let is_beyond = |value: &f64| value.is_nan() || value.abs() > most;
     let Some(at) = values.iter().position(is_beyond) else {
@@ -46,6 +51,36 @@ pub(super) fn bounded(
     ))
 }
 
+/// The values of a real input or output, in the units of the model.
+pub(super) enum Values<'a> {
+    Real(Cow<'a, [f64]>),
+    /// Bytes that share the memory of the rows.
+    Byte(ScaledBytes),
+}
+
+/// Returns the values of an input or output. Values that the rows keep as bytes are not converted.
+///
+/// # Errors
+/// Fails if a value does not have the declared type.
+pub(super) fn stored<'a>(
+    binding: &Binding,
+    is_output: bool,
+    rows: &'a Rows,
+    dataset: &'a Dataset,
+) -> Result<Values<'a>, Diagnostic> {
+    let bytes = match (&binding.from, &rows.inputs) {
+        (DataSource::Inputs, InputValues::Byte(bytes)) => Some(bytes.clone()),
+        (DataSource::Field(name), _) => rows
+            .bytes(name, is_original(name, is_output, dataset))?
+            .filter(|bytes| bytes.reals().all(|value| binding.excludes(value).is_none())),
+        _ => None,
+    };
+    match bytes {
+        Some(bytes) => Ok(Values::Byte(bytes)),
+        None => column(binding, is_output, rows, dataset).map(Values::Real),
+    }
+}
+
 /// Returns the values of an input or output, in the form that the model reads.
 ///
 /// # Errors
@@ -57,14 +92,11 @@ pub fn column<'a>(
     dataset: &'a Dataset,
 ) -> Result<Cow<'a, [f64]>, Diagnostic> {
     match &binding.from {
-        DataSource::Inputs => Ok((&rows.inputs).into()),
-        DataSource::Input(at) => Ok(rows
-            .inputs
-            .iter()
-            .skip(*at)
-            .step_by(rows.width.max(1))
-            .copied()
-            .collect()),
+        DataSource::Inputs => Ok(rows.inputs.reals()),
+        DataSource::Input(at) => {
+            let places = (*at..rows.inputs.len()).step_by(rows.width.max(1));
+            Ok(places.map(|place| rows.inputs.real(place)).collect())
+        }
         DataSource::Field(name) => prepared(binding, (name, is_output), rows, dataset),
         DataSource::Row => Ok(rows.index.iter().map(|row| *row as f64).collect()),
         DataSource::Whole(name) => match dataset.whole(name) {
@@ -75,6 +107,11 @@ pub fn column<'a>(
     }
 }
 
+/// Returns whether the model reads a column in the units of the file. Inputs and the target are standardised. Other observed columns are not.
+fn is_original(name: &str, is_output: bool, dataset: &Dataset) -> bool {
+    is_output && dataset.preparation.target_name.as_deref() != Some(name)
+}
+
 /// Returns a column as the model reads it. Checks that every element has the declared type.
 fn prepared<'a>(
     binding: &Binding,
@@ -82,9 +119,7 @@ fn prepared<'a>(
     rows: &Rows,
     dataset: &Dataset,
 ) -> Result<Cow<'a, [f64]>, Diagnostic> {
-    let is_target = dataset.preparation.target_name.as_deref() == Some(name);
-    // Inputs and the target are standardised. Other observed columns are not.
-    let values = match is_output && !is_target {
+    let values = match is_original(name, is_output, dataset) {
         true => rows.original(name)?,
         false => rows.reals(name).or_else(|_| rows.ints(name).map(as_reals))?,
     };

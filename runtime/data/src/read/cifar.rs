@@ -92,6 +92,10 @@ pub(super) fn read(path: &Path, reading: &Reading) -> Result<Table, Faults> {
     let targets: Vec<u8> = chunks().map(|record| record[labels - 1]).collect();
     reading.free(bytes.len());
     let shape = std::iter::once(rows).chain(AXES).collect();
-    let targets = (vec![rows], ArrayValues::Byte(targets));
-    Ok(pair(path, (shape, ArrayValues::Byte(images)), Some(targets)))
+    let targets = (vec![rows], ArrayValues::Byte(targets.into()));
+    Ok(pair(
+        path,
+        (shape, ArrayValues::Byte(images.into())),
+        Some(targets),
+    ))
 }

@@ -237,11 +237,7 @@ fn pair(file: &Path, inputs: ShapedValues, targets: Option<ShapedValues>) -> Tab
 fn half(read: Half, file: &Path, reading: &Reading) -> Result<(Vec<usize>, ArrayValues), Faults> {
     let bytes = bytes(file, reading)?;
     let (shape, values) = read(file, &bytes).map_err(|fault| vec![fault])?;
-    let width = match values {
-        ArrayValues::Byte(_) => 1,
-        ArrayValues::Int(_) | ArrayValues::Real(_) | ArrayValues::Level { .. } => 8,
-    };
-    let taken = reading.take(file, width * values.len());
+    let taken = reading.take(file, values.element_bytes() * values.len());
     reading.free(bytes.len());
     taken.map_err(|fault| vec![fault])?;
     if shape.is_empty() || values.is_empty() {

@@ -163,7 +163,7 @@ fn elements(path: &Path, header: &Layout, data: &[u8]) -> Result<ArrayValues, Di
     Ok(match (header.kind, header.width) {
         (b'f', 4) => ArrayValues::Real(words.map(|word| f64::from(f32::from_bits(word as u32))).collect()),
         (b'f', _) => ArrayValues::Real(words.map(f64::from_bits).collect()),
-        (b'u', 1) => ArrayValues::Byte(data.to_vec()),
+        (b'u', 1) => ArrayValues::Byte(data.to_vec().into()),
         (b'b', _) => ArrayValues::Int(words.map(|word| i64::from(word != 0)).collect()),
         (b'i', width) => {
             let unused = 64 - 8 * width as u32;

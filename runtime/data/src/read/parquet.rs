@@ -473,7 +473,7 @@ impl<'a> Builder<'a> {
             let shape = std::iter::once(self.rows).chain(axes).collect();
             return Ok(Array {
                 shape,
-                ..Array::column(self.name, ArrayValues::Byte(pixels))
+                ..Array::column(self.name, ArrayValues::Byte(pixels.into()))
             });
         }
         self.reading.fit(&mut self.ints);

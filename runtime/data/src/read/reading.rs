@@ -7,6 +7,7 @@ use bnnc_base::diagnostic::Diagnostic;
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// The rows without a value, by the name of the column. Rows are counted from 0 and in ascending
 /// order.
@@ -242,7 +243,7 @@ fn with_gaps(values: ArrayValues, rows: &[usize]) -> ArrayValues {
     }
     match values {
         ArrayValues::Level { levels, .. } if levels.is_empty() => ArrayValues::Int(vec![0; rows.len()]),
-        ArrayValues::Byte(values) => ArrayValues::Byte(spread(values, rows)),
+        ArrayValues::Byte(values) => ArrayValues::Byte(Arc::new(spread(Arc::unwrap_or_clone(values), rows))),
         ArrayValues::Int(values) => ArrayValues::Int(spread(values, rows)),
         ArrayValues::Real(values) => ArrayValues::Real(spread(values, rows)),
         ArrayValues::Level { codes, levels } => ArrayValues::Level {

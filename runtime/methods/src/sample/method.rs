@@ -30,7 +30,7 @@ impl Samples<'_> {
     fn leaving_out(&self, rows: usize) -> u64 {
         let Samples { infer, sampling } = *self;
         let dimension = StateLayout::new(infer, sampling).dimension;
-        let all = sampling.options.chains.saturating_mul(sampling.options.draws);
+        let all = self.all_draws();
         let there_are = (infer.predictive_draws().min(all), all);
         let Some(draws) = leave_one_out::draws(sampling, (rows, dimension), there_are) else {
             return 0;
@@ -38,6 +38,12 @@ impl Samples<'_> {
         let likelihoods = &predict::said(infer)[..1];
         predicting_some(infer, &infer.predict, (rows, draws), likelihoods)
             + 2 * NUMBER * (draws * dimension) as u64
+    }
+
+    /// Returns the number of draws of all chains.
+    fn all_draws(&self) -> usize {
+        let options = &self.sampling.options;
+        options.chains.saturating_mul(options.draws)
     }
 }
 
@@ -96,8 +102,13 @@ impl Method for Samples<'_> {
         self.infer.predictive_draws()
     }
 
-    fn held(&self, _: usize, _: usize) -> u64 {
-        held(self.infer, self.sampling)
+    fn held(&self, rows: usize, _: usize) -> u64 {
+        // The result keeps the leave-one-out estimate of each row.
+        let estimates = match self.leaving_out(rows) {
+            0 => 0,
+            _ => leave_one_out::bytes(rows),
+        };
+        held(self.infer, self.sampling) + estimates
     }
 
     fn finding(&self, extent: &MemoryExtent<'_>) -> u64 {
@@ -105,8 +116,10 @@ impl Method for Samples<'_> {
     }
 
     fn predicting(&self, extent: &MemoryExtent<'_>) -> u64 {
-        let (scored, draws) = (extent.scored(self.infer), self.infer.predictive_draws());
-        predicting(self.infer, &self.infer.predict, scored, draws).max(self.leaving_out(extent.rows))
+        // Predictions use each draw at most once.
+        let draws = self.infer.predictive_draws().min(self.all_draws());
+        predicting(self.infer, &self.infer.predict, extent.scored(self.infer), draws)
+            .max(self.leaving_out(extent.rows))
     }
 
     fn smaller(&self) -> &'static str {

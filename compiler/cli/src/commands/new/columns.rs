@@ -146,7 +146,9 @@ impl<'t> TableColumns<'t> {
         let column = |place: usize| {
             let array = &self.table.arrays[place];
             let values = match array.rows(&self.rows) {
-                ArrayValues::Byte(values) => ResultColumn::Int(values.into_iter().map(i64::from).collect()),
+                ArrayValues::Byte(values) => {
+                    ResultColumn::Int(values.iter().copied().map(i64::from).collect())
+                }
                 ArrayValues::Int(values) => ResultColumn::Int(values),
                 ArrayValues::Real(values) => ResultColumn::Real(values),
                 ArrayValues::Level { codes, levels } => {

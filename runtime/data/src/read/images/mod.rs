@@ -54,7 +54,7 @@ pub(super) fn read(path: &Path, reading: &Reading) -> Result<Table, Faults> {
     let (axes, pixels) = stack.finish();
     let shape = std::iter::once(rows).chain(axes).collect();
     let files: Vec<PathBuf> = listing.files.into_iter().map(|file| file.path).collect();
-    Ok(pair(path, (shape, ArrayValues::Byte(pixels)), targets).with_files(files))
+    Ok(pair(path, (shape, ArrayValues::Byte(pixels.into())), targets).with_files(files))
 }
 
 /// Reads a file, and adds its image to `stack`. Adds its name within the folder and its bytes to the checksum of the folder.
