@@ -6,6 +6,9 @@ All data are simulated. Each function states the model and the true parameters, 
 import json
 import math
 import random
+import struct
+import zlib
+from pathlib import Path
 
 rng = random.Random()
 
@@ -241,9 +244,31 @@ def schools():
         file.write("\n")
 
 
+def png(path, size, pixels):
+    """Writes a square grey image. `pixels` are bytes, row by row."""
+    lines = b"".join(b"\0" + bytes(pixels[at : at + size]) for at in range(0, size * size, size))
+    parts = [(b"IHDR", struct.pack(">2I5B", size, size, 8, 0, 0, 0, 0)), (b"IDAT", zlib.compress(lines, 9)), (b"IEND", b"")]
+    chunks = (struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data)) for name, data in parts)
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    Path(path).write_bytes(b"\x89PNG\r\n\x1a\n" + b"".join(chunks))
+
+
+def shapes():
+    """Outlines of circles and squares at random places, of 12 x 12 pixels with 16 shades. Each pixel is wrong with probability 0.05."""
+    size = 12
+    for part, count in (("train", 40), ("test", 20)):
+        for name, distance in (("circle", math.hypot), ("square", lambda x, y: max(abs(x), abs(y)))):
+            for number in range(count):
+                radius = rng.uniform(2.5, 4.5)
+                x, y = (rng.uniform(radius, size - 1 - radius) for _ in range(2))
+                ink = lambda at: max(0, 1 - abs(distance(at % size - x, at // size - y) - radius))
+                pixels = [rng.randrange(16) if rng.random() < 0.05 else round(15 * ink(at)) for at in range(size * size)]
+                png(f"shapes/{part}/{name}/{number:02}.png", size, [17 * pixel for pixel in pixels])
+
+
 for make in (
     houses, exam, claims, visits, ratings, sensors, spread, sales, waiting, lifetimes, depths, gaps, plants, series, wave,
-    process, moons, rentals, floods, shots, mites, schools,
+    process, moons, rentals, floods, shots, mites, schools, shapes,
 ):
     # A seed of its own for each file, so that a change of one leaves the others as they are.
     rng.seed(SEEDS.get(make.__name__, make.__name__))

@@ -163,13 +163,7 @@ impl<'b> Reader<'b> {
     /// read.
     fn unpack(&self) {
         let data = self.folder.join("data");
-        fs::create_dir_all(&data).expect("a folder");
-        for entry in fs::read_dir(support::root().join("docs/data"))
-            .expect("the data of the book")
-            .flatten()
-        {
-            fs::copy(entry.path(), data.join(entry.file_name())).expect("a copy");
-        }
+        copy_folder(&support::root().join("docs/data"), &data);
         for file in EXAMPLES {
             let copy = self.folder.join("../examples").join(file);
             fs::create_dir_all(copy.parent().expect("a folder")).expect("a folder");
@@ -274,6 +268,18 @@ impl<'b> Reader<'b> {
             .env("NO_COLOR", "1");
         command.env("PATH", format!("{}:{path}", binaries.display()));
         command
+    }
+}
+
+/// Copies a folder with its subfolders.
+fn copy_folder(from: &Path, to: &Path) {
+    fs::create_dir_all(to).expect("a folder");
+    for entry in fs::read_dir(from).expect("a folder").flatten() {
+        let (from, to) = (entry.path(), to.join(entry.file_name()));
+        match from.is_dir() {
+            true => copy_folder(&from, &to),
+            false => drop(fs::copy(from, to).expect("a copy")),
+        }
     }
 }
 
