@@ -3,6 +3,7 @@
 //! network, and every method fits it.
 #![allow(clippy::unwrap_used)]
 
+use bnnc_abi::manifest::Init;
 use bnnc_base::dtype::Precision;
 use bnnc_data::write::ResultColumn;
 use bnnc_run::{InferenceOutcome, RunResult};
@@ -298,4 +299,47 @@ fn a_kernel_has_one_draw_for_all_windows() {
         "{text}"
     );
     assert!(text.contains("leave `second.kernel` out of `local`"), "{text}");
+}
+
+/// Returns the start values of the locations of a convolution `[4, 2, 3, 2]` and of its bias.
+fn starts(name: &str, family: &str) -> [Init; 2] {
+    let program = format!(
+        "data d = csv(\"rows.csv\") {{ target = y }}
+model M(x: real[12]) -> y: real {{
+  kernel: real[4, 2, 3, 2] ~ Normal(0, 1)
+  bias: real[4] ~ Normal(0, 1)
+  y ~ Normal(sum(x) * sum(kernel) + sum(bias), 1)
+}}
+posterior Q of M {{ kernel, bias ~ {family} }}
+infer fit = map(Q, d) {{ steps = 1 }}
+"
+    );
+    let path = folder(name).join("p.bnn");
+    let compiled = compile::text(&path, &program, &options("cranelift", None));
+    let infer = &compiled.manifest.infers[0];
+    ["kernel/loc", "bias/loc"].map(|name| {
+        let state = infer.states.iter().find(|state| state.name == name);
+        state.unwrap().init.clone()
+    })
+}
+
+/// A unit of the kernel `[4, 2, 3, 2]` has `2 * 3 * 2` inputs, and an input is used by `4 * 3 * 2`
+/// elements of the result.
+#[test]
+fn starts_of_kernels_depend_on_the_fan_in() {
+    let (fan_in, fan_out) = (12.0f64, 24.0f64);
+    let bound = |bound: f64| Init::Uniform(-bound, bound);
+    let zero = Init::Constant(0.0);
+    assert_eq!(
+        starts("default", "Point()"),
+        [bound(fan_in.sqrt().recip()), zero.clone()]
+    );
+    assert_eq!(
+        starts("he", "Point(he)"),
+        [Init::Normal(0.0, (2.0 / fan_in).sqrt()), zero.clone()]
+    );
+    assert_eq!(
+        starts("glorot", "Point(glorot)"),
+        [bound((6.0 / (fan_in + fan_out)).sqrt()), zero]
+    );
 }

@@ -227,6 +227,7 @@ impl<'a> Printer<'a> {
     fn start(&self, start: &StartValue) -> String {
         match start {
             StartValue::Value(value) | StartValue::Draw(value) => self.expr(value),
+            StartValue::Scaled(rule) => rule.name().to_owned(),
             StartValue::Fixed(value) => format!("fixed({})", self.expr(value)),
         }
     }

@@ -1,5 +1,6 @@
 //! Checks posteriors: the family of each site, and the starting values for the optimiser.
 
+use super::body::Checker;
 use super::call::{Lifts, Signature};
 use super::names::Def;
 use super::parameterisation;
@@ -7,10 +8,13 @@ use super::session::CheckSession;
 use crate::constant::constant;
 use crate::diagnostics::{infer as report, names as report_names, statements, types};
 use crate::sites;
-use crate::tree::{DistId, ModelId, PosteriorId, PosteriorItem, PosteriorLine, PosteriorValue, StartValue};
+use crate::tree::{
+    DistId, ModelId, PosteriorId, PosteriorItem, PosteriorLine, PosteriorValue, ScaledStart, StartValue,
+};
 use crate::types::{Elem, Ty};
 use bnnc_base::source::Span;
 use bnnc_grammar::ast::{self, StmtKind};
+use bnnc_graph::dist::Support;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -250,10 +254,18 @@ fn starts(
     })
 }
 
-/// Reads a start value: a number, `fixed(number)`, or a distribution. If it is a distribution, the
-/// start value is drawn from it.
+impl Checker<'_> {
+    /// Returns the rule that an argument names, unless a constant or a function has this name.
+    fn scaled_start(&self, written: &ast::Expr) -> Option<ScaledStart> {
+        let name = written.as_name().filter(|name| self.find_item(name).is_none())?;
+        ScaledStart::ALL.into_iter().find(|rule| rule.name() == &**name)
+    }
+}
+
+/// Reads a start value: a number, `fixed(number)`, a rule such as `he`, or a distribution. If it is a
+/// distribution, the start value is drawn from it.
 fn start(
-    body: &mut super::body::Checker<'_>,
+    body: &mut Checker<'_>,
     wanted: &Ty,
     arg: &ast::Arg,
     param: (&str, Signature<'_>),
@@ -270,6 +282,9 @@ fn start(
         }
         _ => None,
     };
+    if let (Some(rule), Ty::Tensor(Elem::Real(Support::Real), _)) = (body.scaled_start(written), wanted) {
+        return Some(StartValue::Scaled(rule));
+    }
     let value = body.argument_value(wanted, inner.unwrap_or(written));
     let start = match inner {
         Some(_) => StartValue::Fixed(value.clone()),

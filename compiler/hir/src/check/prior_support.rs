@@ -75,9 +75,7 @@ impl Checker<'_> {
         // Without a declared type, the site has all values of its prior.
         let is_inside = bounds(&narrow) == range;
         let help = match elem {
-            Elem::Real(Support::Ordered) => {
-                "use a prior on all reals, such as `Normal(0, 1)`".to_owned()
-            }
+            Elem::Real(Support::Ordered) => "use a prior on all reals, such as `Normal(0, 1)`".to_owned(),
             _ if dims.is_empty() && is_inside => format!("leave out the type of `{name}`"),
             _ => {
                 let support = show::ty(&Ty::Tensor(narrow, dims.clone()), &self.locals);

@@ -357,6 +357,7 @@ impl<'a> Line<'a> {
                 FamilyStart::Fixed(vec![value; elements(shape)])
             }
             Some(StartValue::Draw(expr)) => FamilyStart::Optimise(random(self.module, expr)?),
+            Some(StartValue::Scaled(rule)) => FamilyStart::Optimise(start::scaled(*rule, shape)),
             None if self.is_bounded() && support == POSITIVE => FamilyStart::Optimise(Init::Constant(1.0)),
             None if self.is_square(name) => FamilyStart::Optimise(Init::Constant(0.0)),
             None => {

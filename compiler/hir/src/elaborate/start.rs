@@ -1,6 +1,6 @@
 //! The default start values of the parameters of posterior families.
 
-use crate::tree::{DistItem, LocalId, TypedExpr, TypedExprKind};
+use crate::tree::{DistItem, LocalId, ScaledStart, TypedExpr, TypedExprKind};
 use crate::walk;
 use bnnc_abi::manifest::Init;
 use bnnc_base::shape::Shape;
@@ -57,10 +57,35 @@ fn is_variable(expr: &TypedExpr) -> bool {
     matches!(&expr.kind, TypedExprKind::Local(_))
 }
 
-/// Returns the default start value of a parameter. The locations of a weight matrix are drawn
-/// uniformly between `-b` and `b`, so that the units differ. As in the linear layers of PyTorch,
-/// `b` is one over the square root of the fan-in. Other locations start at zero, and
-/// positive parameters start at 0.05.
+/// Returns the number of weights that belong to one position on an axis of weights `[out, in, ..]`, at
+/// least one: the fan-in for axis 0, and the fan-out for axis 1. Returns `None` for other shapes.
+fn fan(shape: &Shape, axis: usize) -> Option<f64> {
+    let sizes = shape.dims().iter().enumerate().filter(|(at, _)| *at != axis);
+    let count: Option<usize> = sizes.map(|(_, dim)| dim.fixed()).product();
+    count
+        .filter(|_| shape.rank() >= 2)
+        .map(|count| count.max(1) as f64)
+}
+
+/// Returns the start value that a rule gives. Vectors, such as biases, start at zero.
+pub fn scaled(rule: ScaledStart, shape: &Shape) -> Init {
+    let Some((fan_in, fan_out)) = fan(shape, 0).zip(fan(shape, 1)) else {
+        return Init::Constant(0.0);
+    };
+    match rule {
+        ScaledStart::He => Init::Normal(0.0, (2.0 / fan_in).sqrt()),
+        ScaledStart::Glorot => {
+            // The variance of a uniform variate between `-bound` and `bound` is `bound^2 / 3`.
+            let bound = (6.0 / (fan_in + fan_out)).sqrt();
+            Init::Uniform(-bound, bound)
+        }
+    }
+}
+
+/// Returns the default start value of a parameter. The locations of weights `[out, in, ..]` are drawn
+/// uniformly between `-b` and `b`, so that the units differ. As in the linear and convolution layers of
+/// PyTorch, `b` is one over the square root of the fan-in. Other locations start at zero, and positive
+/// parameters start at 0.05.
 pub fn default(support: Support, shape: &Shape, site: &Shape) -> Init {
     match support {
         Support::Interval(low, high) if low == 0.0 && high.is_infinite() => Init::Constant(START_SCALE),
@@ -68,12 +93,9 @@ pub fn default(support: Support, shape: &Shape, site: &Shape) -> Init {
             Init::Constant(0.5 * (low + high))
         }
         _ if shape != site => Init::Normal(0.0, 0.01),
-        _ => match (site.rank(), site.dims().last().and_then(|dim| dim.fixed())) {
-            (2.., Some(fan_in)) => {
-                let bound = 1.0 / (fan_in.max(1) as f64).sqrt();
-                Init::Uniform(-bound, bound)
-            }
-            _ => Init::Constant(0.0),
-        },
+        _ => fan(site, 0).map_or(Init::Constant(0.0), |fan_in| {
+            let bound = fan_in.sqrt().recip();
+            Init::Uniform(-bound, bound)
+        }),
     }
 }
