@@ -1,7 +1,6 @@
 //! Diagnostics of the options that `bnnc` and built executables share.
 
-use bnnc_base::codes;
-use bnnc_base::diagnostic::Diagnostic;
+use bnnc_base::{codes, reports};
 
 codes! {
     /// An option of the command line that cannot be parsed.
@@ -14,21 +13,16 @@ codes! {
         "`--only` and `--infer` need the names of `infer` items of the program.";
 }
 
-/// Returns the diagnostic for a `--set` that is not `ITEM.KEY=VALUE`.
-pub fn no_setting(word: &str) -> Diagnostic {
-    let text = format!("`--set {word}` is not `ITEM.KEY=VALUE`");
-    let diagnostic = Diagnostic::usage(&BAD_SETTING, text);
-    match word.split_once('=') {
-        Some((key, _)) if !key.contains('.') => {
-            diagnostic.help(format!("name the `infer` or `data` item: `--set NAME.{word}`"))
-        }
-        _ => diagnostic,
-    }
-}
+reports! {
+    /// Returns the diagnostic for a `--set` that is not `ITEM.KEY=VALUE`.
+    fn no_setting(word: &str)
+        let lacks_item = word.split_once('=').is_some_and(|(key, _)| !key.contains('.'));
+        = usage(BAD_SETTING, "`--set {word}` is not `ITEM.KEY=VALUE`")
+        .help_if(lacks_item.then(|| format!("name the `infer` or `data` item: `--set NAME.{word}`")));
 
-/// Returns the diagnostic for the name of an inference block that does not exist.
-pub fn no_infer(name: &str, known: &[&str]) -> Diagnostic {
-    Diagnostic::usage(&NO_INFER, format!("`{name}` is not an inference of this program"))
+    /// Returns the diagnostic for the name of an inference block that does not exist.
+    fn no_infer(name: &str, known: &[&str])
+        = usage(NO_INFER, "`{name}` is not an inference of this program")
         .suggest(name, known.iter().copied())
-        .note(format!("the program has {}", known.join(", ")))
+        .note("the program has {}", known.join(", "));
 }

@@ -19,7 +19,7 @@ use crate::ports::PortName;
 pub use crate::rate_schedule::{RatePlan, RateSchedule, ScheduleArgument, ScheduleForm, ScheduleValue};
 pub use crate::site_report::{PriorReport, SiteReport};
 use bnnc_base::dtype::Precision;
-use bnnc_base::shape::Shape;
+use bnnc_base::shape::{Shape, Sizes, Symbol};
 use bnnc_base::support::Support;
 use serde::{Deserialize, Serialize};
 use std::collections::{HashMap, HashSet};
@@ -98,6 +98,17 @@ pub enum OutputKind {
     Classes(usize),
     /// A Boolean, which predictions treat as two classes.
     Bool,
+}
+
+impl OutputKind {
+    /// Returns the number of classes, or `None` if the output is a number.
+    pub fn classes(&self) -> Option<usize> {
+        match self {
+            OutputKind::Classes(classes) => Some(*classes),
+            OutputKind::Bool => Some(2),
+            OutputKind::Real | OutputKind::Count => None,
+        }
+    }
 }
 
 /// An output of a model.
@@ -379,11 +390,26 @@ impl InferenceBlock {
 
     /// Returns the name of the data field that contains the values of an output.
     pub fn column<'a>(&'a self, output: &'a Output) -> &'a str {
-        let binding = self.bindings.iter().find(|binding| binding.port == output.name);
-        match binding.map(|binding| &binding.from) {
+        self.column_of(&output.name)
+    }
+
+    /// Returns the name of the data field that contains the values of a port. If the values are not a field, returns
+    /// the name of the port.
+    pub fn column_of<'a>(&'a self, port: &'a str) -> &'a str {
+        match self.binding(port).map(|binding| &binding.from) {
             Some(DataSource::Field(name) | DataSource::Whole(name) | DataSource::Shared(name)) => name,
-            Some(DataSource::Inputs | DataSource::Input(_) | DataSource::Row) | None => &output.name,
+            Some(DataSource::Inputs | DataSource::Input(_) | DataSource::Row) | None => port,
         }
+    }
+
+    /// Returns the binding of a port, if data are bound to the port.
+    pub fn binding(&self, port: &str) -> Option<&Binding> {
+        self.bindings.iter().find(|binding| binding.port == port)
+    }
+
+    /// Returns the report of a site.
+    pub fn report(&self, site: &str) -> Option<&SiteReport> {
+        self.reports.iter().find(|report| report.name == site)
     }
 
     /// Returns the part that trains; `None` if the posterior is found without an optimiser.
@@ -425,6 +451,24 @@ impl InferenceBlock {
         match &self.work {
             Work::Sampling(sampling) => Some(sampling),
             _ => None,
+        }
+    }
+
+    /// Returns the program that processes all training rows, in steps or at once.
+    pub fn step(&self) -> &Artifact {
+        match (self.training(), self.sampling()) {
+            (Some(train), _) => &train.step,
+            (None, Some(sampling)) => &sampling.density,
+            (None, None) => &self.predict,
+        }
+    }
+
+    /// Returns the sizes of one step if there are `rows` training rows.
+    pub fn step_sizes(&self, rows: usize) -> Sizes {
+        match (self.training(), self.sampling()) {
+            (Some(train), _) => train.sizes(rows),
+            (None, Some(sampling)) => sampling.gradient_sizes(rows),
+            (None, None) => Sizes::default().with(Symbol::Batch, rows),
         }
     }
 

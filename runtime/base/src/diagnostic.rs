@@ -134,8 +134,13 @@ pub struct Diagnostic {
 impl Diagnostic {
     /// Builds the error that reports a mistake in the program at `span`.
     pub fn error(code: &'static Code, span: Span, message: impl Into<String>) -> Diagnostic {
+        Diagnostic::program_at(code, Place::Span(span), message)
+    }
+
+    /// Builds the error that reports a mistake in the program at any kind of place.
+    pub fn program_at(code: &'static Code, at: Place, message: impl Into<String>) -> Diagnostic {
         Diagnostic {
-            at: Place::Span(span),
+            at,
             ..Diagnostic::of_program(code, message)
         }
     }
@@ -177,6 +182,11 @@ impl Diagnostic {
         }
     }
 
+    /// Builds a warning about the program as a whole. The warning does not refer to a place.
+    pub fn program_warning(code: &'static Code, message: impl Into<String>) -> Diagnostic {
+        Diagnostic::of_program(code, message).as_warning()
+    }
+
     /// Builds an error about the data or the files of a run. The error does not refer to a place.
     pub fn of_data(code: &'static Code, message: impl Into<String>) -> Diagnostic {
         Diagnostic {
@@ -185,10 +195,23 @@ impl Diagnostic {
         }
     }
 
+    /// Builds a warning about the data or the results of a run. The warning does not refer to a place.
+    pub fn data_warning(code: &'static Code, message: impl Into<String>) -> Diagnostic {
+        Diagnostic::of_data(code, message).as_warning()
+    }
+
     /// Turns the error into a warning, so that the run continues.
     pub fn as_warning(self) -> Diagnostic {
         Diagnostic {
             severity: Severity::Warning,
+            ..self
+        }
+    }
+
+    /// Turns the error into information, so that the run continues.
+    pub fn as_note(self) -> Diagnostic {
+        Diagnostic {
+            severity: Severity::Note,
             ..self
         }
     }
@@ -228,10 +251,13 @@ impl Diagnostic {
 
     /// Adds advice as a help line, if there is any.
     pub fn help_if(self, text: Option<impl Into<String>>) -> Diagnostic {
-        match text {
-            Some(text) => self.help(text),
-            None => self,
-        }
+        self.helps(text)
+    }
+
+    /// Adds several pieces of advice as help lines.
+    pub fn helps(mut self, texts: impl IntoIterator<Item = impl Into<String>>) -> Diagnostic {
+        self.help.extend(texts.into_iter().map(Into::into));
+        self
     }
 
     /// Adds a second place with its text, if the place is known.
@@ -290,8 +316,8 @@ impl Diagnostic {
 /// Declares public functions that build diagnostics. A declaration has the form
 /// `fn name(parameters) = kind(CODE, place, text).part(..).part(..);`. The kind is a constructor of
 /// [`Diagnostic`], such as `error`. Constructors such as `usage` and `of_program` have no place. The parts
-/// are methods of [`Diagnostic`].
-/// All texts are format strings, which may name the parameters.
+/// are methods of [`Diagnostic`]. All texts are format strings, which may name the parameters, and the
+/// variables of `let` statements between the parameters and the `=`.
 #[macro_export]
 macro_rules! reports {
     (@ also in $found:ident, $span:expr, $text:literal $(, $arg:expr)*) => {
@@ -311,10 +337,13 @@ macro_rules! reports {
     };
     ($(
         $(#[$doc:meta])*
-        fn $name:ident($($param:ident: $ty:ty),*) = $kind:ident($($first:tt)*) $(.$part:ident($($rest:tt)*))*;
+        fn $name:ident($($param:ident: $ty:ty),*)
+            $(let $local:pat = $value:expr;)*
+            = $kind:ident($($first:tt)*) $(.$part:ident($($rest:tt)*))*;
     )*) => {$(
         $(#[$doc])*
         pub fn $name($($param: $ty),*) -> $crate::diagnostic::Diagnostic {
+            $(let $local = $value;)*
             let found = $crate::reports!(@ $kind $($first)*);
             $(let found = $crate::reports!(@ $part in found, $($rest)*);)*
             found

@@ -1,8 +1,7 @@
 //! Codes that several crates raise, and the codes of limits. A limit stops a valid program from running, because the program needs
 //! something that bnnc or the machine does not provide.
 
-use crate::codes;
-use crate::diagnostic::Diagnostic;
+use crate::{codes, reports};
 
 codes! {
     /// A Laplace approximation whose start is used as the maximum but lacks a weight.
@@ -59,12 +58,10 @@ codes! {
          Right: `bnnc run model.bnn --backend cranelift --precision f32`.";
 }
 
-/// Returns the error that `part` is missing because the cargo feature `feature` is off.
-pub fn not_in_build(part: &str, feature: &str) -> Diagnostic {
-    let text = format!("this build of bnnc does not include {part}");
-    Diagnostic::usage(&NOT_IN_BUILD, text)
-        .label(format!("needs the cargo feature `{feature}`"))
-        .help(format!(
-            "build it with `cargo build --release -p bnnc -p bnnc-runner --features {feature}`"
-        ))
+reports! {
+    /// Returns the error that `part` is missing because the cargo feature `feature` is off.
+    fn not_in_build(part: &str, feature: &str)
+        = usage(NOT_IN_BUILD, "this build of bnnc does not include {part}")
+        .label("needs the cargo feature `{feature}`")
+        .help("build it with `cargo build --release -p bnnc -p bnnc-runner --features {feature}`");
 }

@@ -12,6 +12,7 @@ pub mod fault;
 pub mod named;
 pub mod nearest;
 pub mod number;
+pub mod quoted;
 pub mod render;
 pub mod shape;
 pub mod source;

@@ -9,8 +9,7 @@ mod options;
 
 use crate::code::Artifact;
 use crate::method::conflict::OptionConflict;
-use crate::method::declare::OptionField;
-use crate::method::declare::OptionGroup;
+use crate::method::declare::{OptionField, OptionGroup};
 use crate::methods::training::{Train, Training};
 use crate::part::{DataExtent, MethodPart};
 use crate::plan::Plan;

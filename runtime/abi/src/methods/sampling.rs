@@ -7,10 +7,10 @@ mod schedule;
 
 use crate::code::Artifact;
 use crate::method::conflict::OptionConflict;
-use crate::method::declare::OptionField;
-use crate::method::declare::OptionGroup;
+use crate::method::declare::{OptionField, OptionGroup};
 use crate::part::{DataExtent, MethodPart};
 pub use adaptation::{Adaptation, MetricKind};
+use bnnc_base::shape::{Sizes, Symbol};
 pub use options::{ChainOptions, DiagnosedQuantities, DrawStorage, LooPolicy};
 pub use samplers::{EvaluationRows, SamplerKind, SamplerPart, Transition};
 pub use schedule::Steps;
@@ -83,6 +83,23 @@ pub struct PreparedColumn {
     pub width: usize,
     /// True if each row has its own elements; false if all rows share them.
     pub of_row: bool,
+}
+
+impl Sampling {
+    /// Returns the sizes of programs that are called with `rows` rows. The data have `examples` rows in total.
+    pub fn sizes(&self, rows: usize, examples: usize) -> Sizes {
+        Sizes::default()
+            .with(Symbol::Batch, rows.max(1))
+            .with(Symbol::Examples, examples)
+            .with(Symbol::Draws, self.lanes)
+    }
+
+    /// Returns the sizes for the gradient evaluations of one chain. If the sampler uses batches, the gradient is
+    /// evaluated on a batch. Otherwise, it is evaluated on all rows.
+    pub(crate) fn gradient_sizes(&self, rows: usize) -> Sizes {
+        let batch = self.transition.part().evaluation(rows).gradient;
+        self.sizes(batch, rows).with(Symbol::Draws, 1)
+    }
 }
 
 impl MethodPart for Sampling {

@@ -1,9 +1,8 @@
 //! The adaptation of the step size and the metric during the warm-up.
 
-use crate::method::OptionKind;
-use crate::method::Phase;
 use crate::method::declare::{options, words};
 use crate::method::options::POSITIVE;
+use crate::method::{OptionKind, Phase};
 use serde::{Deserialize, Serialize};
 
 options! {
