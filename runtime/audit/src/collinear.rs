@@ -83,7 +83,7 @@ impl<'a> Columns<'a> {
         }
         let (mut sources, mut bindings) = (Vec::new(), Vec::new());
         for port in &infer.design.ports {
-            let binding = infer.bindings.iter().find(|binding| binding.port == *port)?;
+            let binding = infer.binding(port)?;
             let is_output = infer.outputs.iter().any(|output| output.name == *port);
             let values = feed::column(binding, is_output, rows, dataset).ok()?;
             let is_shared = binding.from.is_shared();
@@ -226,7 +226,7 @@ impl<'a> Columns<'a> {
     /// is not known, returns zero. A prior that is not
     /// normal counts as the normal distribution with the same variance.
     pub(super) fn prior(&self, site: &str) -> f64 {
-        let report = self.infer.reports.iter().find(|report| report.name == site);
+        let report = self.infer.report(site);
         let moments = report.into_iter().flat_map(|report| &report.prior.moments);
         let widest = moments.map(|(_, sd)| *sd).reduce(f64::max);
         widest.map_or(0.0, |sd| sd.powi(-2))

@@ -70,8 +70,8 @@ pub fn ignored_inputs(
         }
     })?;
     let is_same = !ranges.is_empty() && ranges.iter().all(|(low, high)| high - low < least);
-    let names = (&*infer.name, &*output.name);
-    Ok(is_same.then(|| codes::ignored_inputs(names, rows, &weights, infer.cost.parameters)))
+    let parameters = infer.cost.parameters;
+    Ok(is_same.then(|| codes::ignored_inputs(&infer.name, &output.name, rows, &weights, parameters)))
 }
 
 /// Checks whether all elements of a parameter are at the means of their priors. In this case, returns the smallest prior standard deviation among the

@@ -7,8 +7,7 @@ use crate::diagnostics::results as codes;
 use bnnc_abi::manifest::{InferenceBlock, Output, OutputKind};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::support::Support;
-use bnnc_core::diagnostics::bound;
-use bnnc_core::diagnostics::{Unpredicted, unpredicted_output};
+use bnnc_core::diagnostics::{Unpredicted, bound, unpredicted_output};
 use bnnc_data::Rows;
 use bnnc_data::write::ResultColumn;
 use bnnc_inference::outcome::InferenceOutcome;
@@ -102,7 +101,7 @@ fn bias(
     let errors: Vec<f64> = observed.iter().zip(predicted).map(|(y, mean)| y - mean).collect();
     let (mean, sd) = moments(&errors);
     let is_off = mean.abs() > sd && mean.abs() > 0.1 * moments(&observed).1;
-    is_off.then(|| codes::biased((&infer.name, &output.name), (mean, sd), kind, is_converged))
+    is_off.then(|| codes::biased(&infer.name, &output.name, mean, sd, kind, is_converged))
 }
 
 /// Returns the mean and the standard deviation of the values.
@@ -143,16 +142,9 @@ fn accuracy(
     output: &Output,
     (rows, kind): (&Rows, &str),
 ) -> Option<Diagnostic> {
-    let classes = match output.kind {
-        OutputKind::Classes(classes) => classes,
-        OutputKind::Bool => 2,
-        OutputKind::Real | OutputKind::Count => return None,
-    };
+    let classes = output.kind.classes()?;
     let accuracy = metric(infer, outcome, output, "accuracy")?;
-    let binding = infer
-        .bindings
-        .iter()
-        .find(|binding| binding.port == output.name)?;
+    let binding = infer.binding(&output.name)?;
     let targets = rows.ints(binding.from.column()?).ok()?;
     let mut counts: BTreeMap<i32, usize> = BTreeMap::new();
     targets
@@ -166,7 +158,7 @@ fn accuracy(
         .classes(&output.name, classes)
         .and_then(|names| names.get(usize::try_from(class).ok()?).cloned());
     let name = name.unwrap_or_else(|| class.to_string());
-    is_empty.then(|| codes::majority((&infer.name, &output.name), (accuracy, share), &name, kind))
+    is_empty.then(|| codes::majority(&infer.name, &output.name, accuracy, share, &name, kind))
 }
 
 /// Returns the warnings about a parameter whose posterior is outside the plausible values of its prior,
@@ -185,7 +177,7 @@ fn of_site(infer: &InferenceBlock, site: &SiteSummary, at_ends: &[&str]) -> Vec<
     let conflict = site.elements.iter().enumerate().find_map(|(at, summary)| {
         let (low, high) = *plausible.get(if plausible.len() == 1 { 0 } else { at })?;
         let is_outside = summary.mean < low || summary.mean > high;
-        is_outside.then(|| codes::prior_conflict(&infer.name, &site.names[at], summary.mean, (low, high)))
+        is_outside.then(|| codes::prior_conflict(&infer.name, &site.names[at], summary.mean, low, high))
     });
     found.extend(conflict);
     if let Support::Interval(low, high) = report.prior.support

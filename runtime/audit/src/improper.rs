@@ -1,10 +1,9 @@
 //! Checks for posteriors without a maximum, because parameters with flat priors can grow without bound.
 
 use crate::diagnostics::results as codes;
-use crate::variation::Variation;
+use crate::variation::{MultipliedElement, Variation, elements};
 use bnnc_abi::manifest::{InferenceBlock, SiteReport};
 use bnnc_base::diagnostic::Diagnostic;
-use bnnc_base::shape::Sizes;
 use bnnc_base::support::Support;
 use bnnc_core::context::{Context, Stop};
 use bnnc_data::Dataset;
@@ -15,17 +14,6 @@ const MOVED: f64 = 0.1;
 
 /// The elements are multiplied one by one only if there are at most this number of them.
 const SINGLE: usize = 64;
-
-/// An element of a parameter with a flat prior.
-struct Element {
-    /// The name of the parameter.
-    site: String,
-    /// The name of the element: `al[a]`.
-    name: String,
-    state: String,
-    at: usize,
-    value: f64,
-}
 
 /// Multiplies parameters with flat priors by ten and by a hundred: all together, and each element alone. Returns a warning if the likelihood of a
 /// point estimate does not decrease. The posterior then does not have a maximum, and its integral is infinite.
@@ -41,59 +29,33 @@ pub fn unbounded(
     if !found.is_maximum() || found.is_interrupted() {
         return Ok(None);
     }
-    let all = elements(infer, found);
-    let is_moved = |element: &&Element| element.value.abs() > MOVED;
+    let is_flat =
+        |site: &SiteReport| site.prior.is_improper && site.prior.support == Support::Real && !site.is_fixed;
+    let all = elements(infer, found.point(), is_flat);
+    let is_moved = |element: &&MultipliedElement<'_>| element.value.abs() > MOVED;
     if !all.iter().any(|element| is_moved(&element)) {
         return Ok(None);
     }
     let mut variation = Variation::new(infer, found, dataset, context)?;
     if rises(&mut variation, &all.iter().collect::<Vec<_>>())? {
-        let mut names: Vec<&str> = all.iter().map(|element| &*element.site).collect();
+        let mut names: Vec<String> = all.iter().map(|element| element.site.name.clone()).collect();
         names.dedup();
         return Ok(Some(codes::no_finite_maximum(&infer.name, &names)));
     }
     let singles = if all.len() <= SINGLE { &all[..] } else { &[] };
-    let mut names: Vec<&str> = Vec::new();
+    let mut names = Vec::new();
     for element in singles.iter().filter(is_moved) {
         if rises(&mut variation, &[element])? {
-            names.push(&element.name);
+            names.push(element.name(infer));
         }
     }
     Ok((!names.is_empty()).then(|| codes::no_finite_maximum(&infer.name, &names)))
 }
 
 /// Returns whether the likelihood does not decrease when the elements are multiplied by ten and by a hundred.
-fn rises(variation: &mut Variation<'_>, elements: &[&Element]) -> Result<bool, Stop> {
-    let mut likelihood = |factor: f64| {
-        variation.log_likelihood(|point| {
-            for element in elements {
-                let values = point.entry(element.state.clone()).or_default();
-                values[element.at] *= factor;
-            }
-        })
-    };
-    let [near, far, farthest] = [likelihood(1.0)?, likelihood(10.0)?, likelihood(100.0)?];
+fn rises(variation: &mut Variation<'_>, elements: &[&MultipliedElement<'_>]) -> Result<bool, Stop> {
+    let near = variation.multiplied(elements, 1.0)?;
+    let far = variation.multiplied(elements, 10.0)?;
+    let farthest = variation.multiplied(elements, 100.0)?;
     Ok(far >= near && farthest >= far)
-}
-
-/// Returns the elements of the free parameters with flat priors on the reals.
-fn elements(infer: &InferenceBlock, found: &dyn Posterior) -> Vec<Element> {
-    let point = found.point();
-    let flat = infer.reports.iter().filter(|report| {
-        report.prior.is_improper && report.prior.support == Support::Real && !report.is_fixed
-    });
-    let of_site = |report: &SiteReport| {
-        let shape = report.shape.resolve(&Sizes::default());
-        let state = report.location();
-        let values = point.get(&state).cloned().unwrap_or_default();
-        let element = |(at, value): (usize, f64)| Element {
-            site: report.name.clone(),
-            name: infer.names.element(&report.name, &shape, at),
-            state: state.clone(),
-            at,
-            value,
-        };
-        values.into_iter().enumerate().map(element).collect::<Vec<_>>()
-    };
-    flat.flat_map(of_site).collect()
 }

@@ -61,22 +61,16 @@ pub fn warnings(infer: &InferenceBlock, spec: &DataSpec, dataset: &Dataset) -> V
         found.extend(collinear::warnings(infer, spec, dataset));
         return found;
     }
-    let targets: Vec<(&Output, Column)> = infer
-        .outputs
-        .iter()
-        .filter_map(|output| Some((output, target(infer, output, dataset)?)))
-        .collect();
-    found.extend(
-        targets
-            .iter()
-            .filter_map(|(output, column)| variation(output, column)),
-    );
-    found.extend(
-        infer
-            .bindings
-            .iter()
-            .filter_map(|binding| untrained(infer, binding, dataset)),
-    );
+    let mut targets: Vec<(&Output, Column)> = Vec::new();
+    for output in &infer.outputs {
+        targets.extend(target(infer, output, dataset).map(|column| (output, column)));
+    }
+    for (output, column) in &targets {
+        found.extend(variation(output, column));
+    }
+    for binding in &infer.bindings {
+        found.extend(untrained(infer, binding, dataset));
+    }
     let columns = inputs(infer, spec, dataset);
     for (output, target) in &targets {
         found.extend(leak::warnings(&columns, output, target));
@@ -88,21 +82,15 @@ pub fn warnings(infer: &InferenceBlock, spec: &DataSpec, dataset: &Dataset) -> V
         .iter()
         .filter(|(output, _)| output.kind == OutputKind::Real);
     let reals: Vec<&Column> = reals.map(|(_, column)| column).collect();
-    found.extend(
-        reals
-            .iter()
-            .filter_map(|target| targets::cut_off(target, &columns)),
-    );
-    found.extend(
-        reals
-            .iter()
-            .filter_map(|target| targets::sorted(target, spec.limit)),
-    );
-    let means = infer
-        .outputs
-        .iter()
-        .filter_map(|output| bounded(infer, output, dataset, &columns));
-    found.extend(means);
+    for target in &reals {
+        found.extend(targets::cut_off(target, &columns));
+    }
+    for target in &reals {
+        found.extend(targets::sorted(target, spec.limit));
+    }
+    for output in &infer.outputs {
+        found.extend(bounded(infer, output, dataset, &columns));
+    }
     let measured = columns.iter().chain(reals.iter().copied());
     found.extend(measured.clone().filter_map(missing_as_number));
     found.extend(measured.filter_map(columns::dates));
@@ -120,12 +108,8 @@ pub fn warnings(infer: &InferenceBlock, spec: &DataSpec, dataset: &Dataset) -> V
     found.extend(measures(infer, spec, dataset).iter().filter_map(extrapolation));
     if matches!(spec.test, Test::Fraction(_)) && columns.len() > 1 {
         let is_counting = |column: &&Column| counts_rows(column, dataset);
-        found.extend(
-            columns
-                .iter()
-                .find(is_counting)
-                .map(|column| codes::ordered_rows(&column.name)),
-        );
+        let ordered = columns.iter().find(is_counting);
+        found.extend(ordered.map(|column| codes::ordered_rows(&column.name)));
     }
     found
 }
@@ -146,9 +130,8 @@ pub fn far(infer: &InferenceBlock, spec: &DataSpec, dataset: &Dataset, ranges: &
     let of_column = |column: Column| {
         let (_, known) = ranges.iter().find(|(name, _)| *name == column.name)?;
         let outside = count_outside(&column.test, *known);
-        let counts = (outside, column.test.len());
-        (outside > 0)
-            .then(|| codes::extrapolation(&column.name, counts, [*known, range(&column.test)], "new"))
+        let (rows, ranges) = (column.test.len(), [*known, range(&column.test)]);
+        (outside > 0).then(|| codes::extrapolation(&column.name, outside, rows, ranges, "new"))
     };
     measures(infer, spec, dataset)
         .into_iter()
@@ -178,10 +161,7 @@ fn untrained(infer: &InferenceBlock, binding: &Binding, dataset: &Dataset) -> Op
 
 /// Returns the values of an output with one element per row.
 fn target(infer: &InferenceBlock, output: &Output, dataset: &Dataset) -> Option<Column> {
-    let binding = infer
-        .bindings
-        .iter()
-        .find(|binding| binding.port == output.name)?;
+    let binding = infer.binding(&output.name)?;
     match &binding.from {
         DataSource::Field(name) => field(name, dataset),
         _ => None,
@@ -319,11 +299,7 @@ fn exact(value: f64) -> f64 {
 
 /// Returns a warning if the target is the same in all training rows, has only two real values, or lacks some classes.
 fn variation(output: &Output, column: &Column) -> Option<Diagnostic> {
-    let classes = match output.kind {
-        OutputKind::Classes(classes) => classes,
-        OutputKind::Bool => 2,
-        OutputKind::Real | OutputKind::Count => 1,
-    };
+    let classes = output.kind.classes().unwrap_or(1);
     // Counting stops at this number. A set of all values of a long column would take several times the memory of the column.
     let most = classes.max(2) + 1;
     let mut distinct = BTreeSet::new();
@@ -393,14 +369,8 @@ fn extrapolation(column: &Column) -> Option<Diagnostic> {
     let train = range(&column.train);
     let (outside, test) = (count_outside(&column.test, train), column.test.len());
     let is_far = outside > 1 && 5 * outside >= test;
-    is_far.then(|| {
-        codes::extrapolation(
-            &column.name,
-            (outside, test),
-            [train, range(&column.test)],
-            "test",
-        )
-    })
+    let ranges = [train, range(&column.test)];
+    is_far.then(|| codes::extrapolation(&column.name, outside, test, ranges, "test"))
 }
 
 /// Returns the number of values whose distance from the range is more than half the width of the range.

@@ -13,7 +13,7 @@ const LEAST: usize = 10;
 /// elements depend on each other.
 pub(super) fn of_series(infer: &InferenceBlock, dataset: &Dataset) -> Option<Diagnostic> {
     let whole = |name: &str| {
-        let binding = infer.bindings.iter().find(|binding| binding.port == name)?;
+        let binding = infer.binding(name)?;
         match &binding.from {
             DataSource::Whole(column) => Some(column.as_str()),
             _ => None,

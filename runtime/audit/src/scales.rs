@@ -95,10 +95,7 @@ pub fn stuck(infer: &InferenceBlock, outcome: &InferenceOutcome) -> Vec<Diagnost
         .iter()
         .filter(|output| output.kind == OutputKind::Real);
     let outputs = outputs.filter_map(|output| {
-        let binding = infer
-            .bindings
-            .iter()
-            .find(|binding| binding.port == output.name)?;
+        let binding = infer.binding(&output.name)?;
         let of_output = of_binding(binding, dataset);
         let scale = of_output.iter().find(|scale| scale.size > FAR_OUTPUT)?;
         Some(diagnostics::scales::stuck_by_output(
@@ -138,7 +135,7 @@ pub fn far_from_zero(infer: &InferenceBlock, dataset: &Dataset) -> Option<Diagno
 /// Returns whether, in the approximate posterior, the elements of a parameter are independent of each other and of all other
 /// parameters.
 pub(super) fn is_independent(infer: &InferenceBlock, site: &str) -> bool {
-    let report = infer.reports.iter().find(|report| report.name == site);
+    let report = infer.report(site);
     report.is_some_and(|report| report.is_factorised && !report.is_point && !report.is_fixed)
 }
 

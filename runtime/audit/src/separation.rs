@@ -2,11 +2,10 @@
 //! whose inputs separate the classes.
 
 use crate::diagnostics::results as codes;
-use crate::variation::Variation;
+use crate::variation::{MultipliedElement, Variation, elements};
 use bnnc_abi::manifest::{InferenceBlock, SiteReport};
 use bnnc_abi::names::layer_of;
 use bnnc_base::diagnostic::Diagnostic;
-use bnnc_base::shape::Sizes;
 use bnnc_base::support::Support;
 use bnnc_core::context::{Context, Stop};
 use bnnc_core::states::StateValues;
@@ -38,15 +37,19 @@ const STEP: f64 = 0.1;
 /// The coefficients are multiplied one by one only if there are at most this number of coefficients.
 const SINGLE: usize = 64;
 
-/// An element of a parameter whose prior has a mean and a standard deviation.
-struct Element<'a> {
-    site: &'a SiteReport,
-    state: String,
-    at: usize,
-    /// The decrease of the log prior at the first factor, if the prior were normal.
-    fall: f64,
-    /// The second derivative of the negative log prior with respect to the factor, at the factor 1.
-    curvature: f64,
+/// Returns the decrease of the log prior of an element at the first factor, if the prior were normal.
+fn fall(element: &MultipliedElement<'_>) -> f64 {
+    let moments = element.site.prior.moments(element.at);
+    moments.map_or(f64::INFINITY, |(mean, sd)| {
+        let square = |value: f64| 0.5 * ((value - mean) / sd).powi(2);
+        square(FACTORS[0] * element.value) - square(element.value)
+    })
+}
+
+/// Returns the second derivative of the negative log prior of an element with respect to the factor, at the factor 1.
+fn curvature(element: &MultipliedElement<'_>) -> f64 {
+    let moments = element.site.prior.moments(element.at);
+    moments.map_or(f64::INFINITY, |(_, sd)| (element.value / sd).powi(2))
 }
 
 /// Multiplies the coefficients of linear predictors, and other parameters that the model itself declares, by large factors: one by one, and all
@@ -65,19 +68,18 @@ pub fn separated(
     if !found.is_maximum() || found.is_interrupted() {
         return Ok(None);
     }
-    let point = found.point();
-    let all = elements(infer, point);
-    let together: Vec<&Element<'_>> = all.iter().collect();
-    let singles: Vec<&Element<'_>> = all.iter().filter(|_| all.len() <= SINGLE).collect();
-    let is_free = |elements: &[&Element<'_>]| {
-        let fall: f64 = elements.iter().map(|element| element.fall).sum();
+    let all = coefficients(infer, found.point());
+    let together: Vec<&MultipliedElement<'_>> = all.iter().collect();
+    let singles: Vec<&MultipliedElement<'_>> = all.iter().filter(|_| all.len() <= SINGLE).collect();
+    let is_free = |elements: &[&MultipliedElement<'_>]| {
+        let fall: f64 = elements.iter().map(|element| fall(element)).sum();
         !elements.is_empty() && fall < FALL
     };
     if !is_free(&together) && !singles.iter().any(|element| is_free(&[element])) {
         return Ok(None);
     }
     let mut variation = Variation::new(infer, found, dataset, context)?;
-    let mut separated: Vec<&Element<'_>> = Vec::new();
+    let mut separated: Vec<&MultipliedElement<'_>> = Vec::new();
     for element in singles {
         if is_free(&[element]) && is_separated(&mut variation, &[element])? {
             separated.push(element);
@@ -86,25 +88,14 @@ pub fn separated(
     if separated.is_empty() && is_free(&together) && is_separated(&mut variation, &together)? {
         separated = together;
     }
-    let name = |element: &&Element<'_>| {
-        let shape = element.site.shape.resolve(&Sizes::default());
-        infer.names.element(&element.site.name, &shape, element.at)
-    };
-    let names: Vec<String> = separated.iter().map(name).collect();
+    let names: Vec<String> = separated.iter().map(|element| element.name(infer)).collect();
     Ok((!names.is_empty()).then(|| codes::bounded_by_wide_priors(&infer.name, &names)))
 }
 
 /// Returns whether three conditions hold. First, the likelihood rises whenever the elements are multiplied by a larger factor. Second, most of
 /// this rise occurs at the first factor. Third, the priors contribute little to the curvature at the estimate.
-fn is_separated(variation: &mut Variation<'_>, elements: &[&Element<'_>]) -> Result<bool, Stop> {
-    let mut likelihood = |factor: f64| {
-        variation.log_likelihood(|point| {
-            for element in elements {
-                let values = point.entry(element.state.clone()).or_default();
-                values[element.at] *= factor;
-            }
-        })
-    };
+fn is_separated(variation: &mut Variation<'_>, elements: &[&MultipliedElement<'_>]) -> Result<bool, Stop> {
+    let mut likelihood = |factor: f64| variation.multiplied(elements, factor);
     let here = likelihood(1.0)?;
     let first = likelihood(FACTORS[0])?;
     if first <= here {
@@ -123,36 +114,22 @@ fn is_separated(variation: &mut Variation<'_>, elements: &[&Element<'_>]) -> Res
         return Ok(false);
     }
     let beside = likelihood(1.0 + STEP)? + likelihood(1.0 - STEP)?;
-    let curvature = (2.0 * here - beside) / STEP.powi(2);
-    let of_priors: f64 = elements.iter().map(|element| element.curvature).sum();
-    Ok(curvature > CURVED * of_priors)
+    let of_likelihood = (2.0 * here - beside) / STEP.powi(2);
+    let of_priors: f64 = elements.iter().map(|element| curvature(element)).sum();
+    Ok(of_likelihood > CURVED * of_priors)
 }
 
 /// Returns the elements of the parameters whose priors have a known spread.
-fn elements<'a>(infer: &'a InferenceBlock, point: &StateValues) -> Vec<Element<'a>> {
+fn coefficients<'a>(infer: &'a InferenceBlock, point: &StateValues) -> Vec<MultipliedElement<'a>> {
     let design = &infer.design;
     let predictors = design.sums.iter().filter(|sum| sum.is_predictor());
     let terms = predictors.flat_map(|sum| &sum.terms);
     let coefficients: HashSet<&String> = terms.map(|term| &design.coefficients[term.coefficient]).collect();
-    let is_open = |site: &&SiteReport| {
+    let is_open = |site: &SiteReport| {
         let is_own = layer_of(&site.name).is_none();
         (is_own || coefficients.contains(&site.name)) && site.prior.support == Support::Real && !site.is_fixed
     };
-    let of_site = |site: &'a SiteReport| {
-        let state = site.location();
-        let values = point.get(&state).cloned().unwrap_or_default();
-        let element = move |(at, value): (usize, f64)| {
-            let (mean, sd) = site.prior.moments(at)?;
-            let square = |value: f64| 0.5 * ((value - mean) / sd).powi(2);
-            Some(Element {
-                site,
-                state: state.clone(),
-                at,
-                fall: square(FACTORS[0] * value) - square(value),
-                curvature: (value / sd).powi(2),
-            })
-        };
-        values.into_iter().enumerate().filter_map(element)
-    };
-    infer.reports.iter().filter(is_open).flat_map(of_site).collect()
+    let mut all = elements(infer, point, is_open);
+    all.retain(|element| element.site.prior.moments(element.at).is_some());
+    all
 }

@@ -38,7 +38,7 @@ pub(super) fn cut_off(target: &Column, inputs: &[Column]) -> Option<Diagnostic> 
         });
     let (end, which, piled) = found?;
     let is_told = inputs.iter().any(|input| marks(input, values, end));
-    (!is_told).then(|| codes::cut_off(&target.name, (end, which), (piled, values.len())))
+    (!is_told).then(|| codes::cut_off(&target.name, end, which, piled, values.len()))
 }
 
 /// Returns whether an input has exactly two different values, and has the same value in all rows whose target is `end`.
@@ -93,7 +93,7 @@ pub(super) fn out_of_reach(
     // If the mean is exactly at the bound, half of the variance of symmetric noise comes from values beyond the bound. Noise alone therefore has a
     // root mean square excess of at most `sqrt(1/2)` = 0.71 of its standard deviation.
     (is_far && outside > noise)
-        .then(|| codes::out_of_reach(output, (beyond, values.len()), (low, high), is_standardised))
+        .then(|| codes::out_of_reach(output, beyond, values.len(), [low, high], is_standardised))
 }
 
 /// Neighbours are searched among at most this number of rows.

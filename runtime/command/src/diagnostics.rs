@@ -4,6 +4,7 @@ use bnnc_abi::artefact::BundleError;
 use bnnc_abi::diagnostics::BAD_SETTING;
 use bnnc_abi::method::MethodDef;
 use bnnc_base::diagnostic::Diagnostic;
+use bnnc_base::quoted::quoted;
 use bnnc_base::{codes, reports};
 use std::path::Path;
 
@@ -42,23 +43,18 @@ codes! {
          fit.epochs=10`.";
 }
 
-/// An error: a program cannot be read from an executable.
-pub fn no_program(executable: &Path, problem: &BundleError) -> Diagnostic {
-    let text = format!("`{}` cannot run: {problem}", executable.display());
-    let diagnostic = Diagnostic::usage(&NO_PROGRAM, text);
-    match problem {
-        BundleError::Unknown => diagnostic
-            .note("`strip`, and other tools that rewrite an executable, remove the program that `bnnc build --no-linker` appended to it")
-            .help("build the executable again: `bnnc build FILE -o EXE`; to make it smaller, strip `bnnc-runner` first, not the executable"),
-        BundleError::OtherLayout => diagnostic
-            .help("build the compiler and the runtime together, `cargo build --release -p bnnc -p bnnc-runner`, and then the executable again"),
-        BundleError::Truncated | BundleError::Damaged(_) | BundleError::OtherArchitecture(_) => {
-            diagnostic.help("copy or build it again")
-        }
-    }
-}
-
 reports! {
+    /// An error: a program cannot be read from an executable.
+    fn no_program(executable: &Path, problem: &BundleError)
+        let stripped = "`strip`, and other tools that rewrite an executable, remove the program that `bnnc build --no-linker` appended to it";
+        = usage(NO_PROGRAM, "`{}` cannot run: {problem}", executable.display())
+        .notes((*problem == BundleError::Unknown).then_some(stripped))
+        .help(match problem {
+            BundleError::Unknown => "build the executable again: `bnnc build FILE -o EXE`; to make it smaller, strip `bnnc-runner` first, not the executable",
+            BundleError::OtherLayout => "build the compiler and the runtime together, `cargo build --release -p bnnc -p bnnc-runner`, and then the executable again",
+            BundleError::Truncated | BundleError::Damaged(_) | BundleError::OtherArchitecture(_) => "copy or build it again",
+        });
+
     /// An error: an executable cannot be read.
     fn unreadable(executable: &Path, error: &std::io::Error)
         = of_data(NO_PROGRAM, "cannot read `{}`: {error}", executable.display());
@@ -91,17 +87,16 @@ pub enum FixedReason {
     Data,
 }
 
-/// An error: `--set` names an option that was fixed at the build.
-pub fn decided_setting((item, key): (&str, &str), why: FixedReason) -> Diagnostic {
-    let why = match why {
-        FixedReason::Code => "it changes the compiled code",
-        FixedReason::Words => "only the compiler reads its values",
-        FixedReason::Data => "only the compiler reads the options of data",
-    };
-    let text = format!("`{key}` of `{item}` was fixed when this executable was built: {why}");
-    Diagnostic::usage(&DECIDED, text).help(format!(
-        "pass it to `bnnc build`: `bnnc build FILE --set {item}.{key}=.. -o EXE`"
-    ))
+reports! {
+    /// An error: `--set` names an option that was fixed at the build.
+    fn decided_setting(item: &str, key: &str, why: FixedReason)
+        let why = match why {
+            FixedReason::Code => "it changes the compiled code",
+            FixedReason::Words => "only the compiler reads its values",
+            FixedReason::Data => "only the compiler reads the options of data",
+        };
+        = usage(DECIDED, "`{key}` of `{item}` was fixed when this executable was built: {why}")
+        .help("pass it to `bnnc build`: `bnnc build FILE --set {item}.{key}=.. -o EXE`");
 }
 
 /// An error: `--set` names an item that the program does not have.
@@ -112,21 +107,19 @@ pub fn no_settable<'a>(item: &str, infers: impl IntoIterator<Item = &'a str>) ->
 
 /// An error: `--set` names an option that the method does not have.
 pub fn no_option(method: &MethodDef, key: &str) -> Diagnostic {
-    let options = method.options.iter();
-    let names: Vec<String> = options.map(|option| format!("`{}`", option.name)).collect();
+    let names = quoted(method.options.iter().map(|option| option.name));
     let text = format!("`{}` has no option `{key}`", method.name);
     let diagnostic = method.suggest(Diagnostic::usage(&BAD_SETTING, text), key);
-    diagnostic.note(format!("its options are {}", names.join(", ")))
-}
-
-/// An error: a value in `--set` is not a number, or this option does not allow the number.
-pub fn bad_number((item, key): (&str, &str), expected: &str, found: Option<f64>) -> Diagnostic {
-    let found = found.map_or(String::new(), |found| format!(", found {found}"));
-    let text = format!("`{key}` must be {expected}{found}");
-    Diagnostic::usage(&BAD_SETTING, text).note(format!("in `--set {item}.{key}`"))
+    diagnostic.note(format!("its options are {names}"))
 }
 
 reports! {
+    /// An error: a value in `--set` is not a number, or this option does not allow the number.
+    fn bad_number(item: &str, key: &str, expected: &str, found: Option<f64>)
+        let found = found.map_or(String::new(), |found| format!(", found {found}"));
+        = usage(BAD_SETTING, "`{key}` must be {expected}{found}")
+        .note("in `--set {item}.{key}`");
+
     /// An error: the options of an inference block cannot be combined.
     fn options_apart(infer: &str, message: &str, help: &str)
         = usage(BAD_SETTING, "{message}")

@@ -1,11 +1,10 @@
 //! Output to the terminal, and the exit statuses of commands.
 
 use bnnc_abi::settings;
-use bnnc_base::caught;
 use bnnc_base::diagnostic::{Diagnostic, FaultyInput as Blame, Place};
 use bnnc_base::fault::Fault;
-use bnnc_base::render;
 use bnnc_base::source::SourceMap;
+use bnnc_base::{caught, render};
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};

@@ -136,10 +136,9 @@ pub fn classes(infer: &InferenceBlock, output: &Output, count: usize) -> Vec<Str
 
 impl<'a> OfOutput<'a> {
     fn new(infer: &InferenceBlock, output: &'a Output, rows: usize) -> OfOutput<'a> {
-        let names: Vec<String> = match output.kind {
-            OutputKind::Classes(count) => classes(infer, output, count),
-            OutputKind::Bool => classes(infer, output, 2),
-            OutputKind::Real | OutputKind::Count => ["mean"]
+        let names: Vec<String> = match output.kind.classes() {
+            Some(count) => classes(infer, output, count),
+            None => ["mean"]
                 .into_iter()
                 .chain(PARTS.map(|(name, _)| name))
                 .map(str::to_owned)

@@ -56,17 +56,6 @@ pub fn of_sampling() -> &'static [&'static Code] {
     bnnc_mcmc::diagnostics::CODES
 }
 
-/// Returns a warning about a run. The warning does not refer to a place in a file.
-pub fn warning(code: &'static Code, message: String) -> Diagnostic {
-    Diagnostic::of_program(code, message).as_warning()
-}
-
-/// Returns a warning about the data or the results of a run. The warning does not refer to a place
-/// in a file.
-pub fn data_warning(code: &'static Code, message: String) -> Diagnostic {
-    Diagnostic::of_data(code, message).as_warning()
-}
-
 reports! {
     /// A training stopped because its loss is not finite.
     fn training_diverged(infer: &str, epoch: usize, loss: f64)
@@ -87,33 +76,21 @@ reports! {
     /// The training set does not contain any rows.
     fn no_rows(data: &str)
         = of_data(NO_ROWS, "`{data}` has no rows left to train on");
-}
 
-/// A chain cannot start, because the density at its starting points is not finite.
-pub fn no_start(infer: &str, chain: usize, attempts: u64, options: &ChainOptions) -> Diagnostic {
-    let jitter = options.jitter_of_start();
-    let text = match options.start.is_some() && jitter == 0.0 {
-        true => format!(
-            "chain {} of `{infer}` cannot start: the density at its start is not finite",
-            chain + 1
-        ),
-        false => format!(
-            "chain {} of `{infer}` found no starting point with a finite density in {attempts} attempts",
-            chain + 1
-        ),
-    };
-    let diagnostic = Diagnostic::of_program(&NO_START, text);
-    match options.start {
-        None => diagnostic.help(
-            "start from a point estimate: add `infer mode = map(..)` to the program, and `start = mode` here",
-        ),
-        Some(_) if jitter > 0.0 => diagnostic.help(format!(
-            "stay closer to the start: `jitter = {}`",
-            rounded(0.01 * jitter, 3)
-        )),
-        Some(_) => diagnostic,
-    }
-    .help("check that the data lie in the support of the likelihood, and standardise the inputs")
+    /// A chain cannot start, because the density at its starting points is not finite.
+    fn no_start(infer: &str, chain: usize, attempts: u64, options: &ChainOptions)
+        let jitter = options.jitter_of_start();
+        let reason = match options.start.is_some() && jitter == 0.0 {
+            true => "cannot start: the density at its start is not finite".to_owned(),
+            false => format!("found no starting point with a finite density in {attempts} attempts"),
+        };
+        let text = format!("chain {} of `{infer}` {reason}", chain + 1);
+        = of_program(NO_START, "{text}")
+        .help_if(match options.start {
+            None => Some("start from a point estimate: add `infer mode = map(..)` to the program, and `start = mode` here".to_owned()),
+            Some(_) => (jitter > 0.0).then(|| format!("stay closer to the start: `jitter = {}`", rounded(0.01 * jitter, 3))),
+        })
+        .help("check that the data lie in the support of the likelihood, and standardise the inputs");
 }
 
 /// If a diagnostic reports a chain that cannot start, adds a note about rows whose likelihood is

@@ -63,7 +63,7 @@ pub fn note(
 
 /// Returns the value of an output in one row, as it is in the data file.
 fn target(infer: &InferenceBlock, output: &str, dataset: &Dataset, row: usize) -> Option<f64> {
-    let binding = infer.bindings.iter().find(|binding| binding.port == output)?;
+    let binding = infer.binding(output)?;
     let column = binding.from.column()?;
     let field = dataset.train.field(column)?;
     (field.width() == 1).then_some(())?;

@@ -51,7 +51,7 @@ pub fn check(
             };
             let place = places.of(check, at * ROWS + outside.example, outside.element);
             let place = place.unwrap_or(At::file(rows.place(0).0));
-            let columns: Vec<&str> = check.inputs.iter().map(|input| column(infer, input)).collect();
+            let columns: Vec<&str> = check.inputs.iter().map(|input| infer.column_of(input)).collect();
             return Err(diagnostics::selected(place, &columns, outside.position, check.size).into());
         }
     }
@@ -80,7 +80,7 @@ pub fn check_values(
         for (number, check) in known(infer, &infer.reached, has_outputs) {
             if let Some(outside) = outside(machine, number, check.size)? {
                 let place = places.of(check, first + outside.example, outside.element);
-                let names: Vec<&str> = check.inputs.iter().map(|input| column(infer, input)).collect();
+                let names: Vec<&str> = check.inputs.iter().map(|input| infer.column_of(input)).collect();
                 return Err(diagnostics::reached(place, &names, outside.position, check.size).into());
             }
         }
@@ -176,15 +176,5 @@ impl<'a> Places<'a> {
             Some(row) => Some(self.rows.at(row)),
             None => sources.first().map(|_| At::file(self.rows.place(0).0)),
         }
-    }
-}
-
-/// Returns the name of the column that contains the values of an input. If the input is a
-/// parameter, or does not come from a column, returns the name of the input.
-fn column<'a>(infer: &'a InferenceBlock, input: &'a str) -> &'a str {
-    let binding = infer.bindings.iter().find(|binding| binding.port == input);
-    match binding.map(|binding| &binding.from) {
-        Some(DataSource::Field(name) | DataSource::Whole(name) | DataSource::Shared(name)) => name,
-        Some(DataSource::Inputs | DataSource::Input(_) | DataSource::Row) | None => input,
     }
 }

@@ -124,12 +124,7 @@ impl Scores {
         dataset: &Dataset,
         (infer, output): (&InferenceBlock, &Output),
     ) -> Result<Scores, Diagnostic> {
-        let classes = match output.kind {
-            OutputKind::Classes(classes) => Some(classes),
-            OutputKind::Bool => Some(2),
-            OutputKind::Real | OutputKind::Count => None,
-        };
-        match classes {
+        match output.kind.classes() {
             Some(classes) => {
                 let right = self::classes(rows, dataset, infer.column(output))?;
                 let width = (right.len() / examples.max(1)).max(1);

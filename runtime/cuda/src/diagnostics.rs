@@ -1,9 +1,8 @@
 //! Diagnostics of programs for GPUs, for example because the driver or the device is missing, or
 //! because the device is too old for the code.
 
-use bnnc_base::codes;
-use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::fault::Fault;
+use bnnc_base::{codes, reports};
 
 codes! {
     /// The system does not have the CUDA driver.
@@ -45,24 +44,22 @@ pub(crate) fn device_limit(text: String) -> Fault {
     Fault::limit(&DEVICE_LIMIT, text)
 }
 
-/// Returns the diagnostic for a system that cannot load any of the driver's libraries. `why` is the
-/// reason.
-pub(crate) fn no_driver(why: &str) -> Diagnostic {
-    Diagnostic::of_program(&NO_DRIVER, format!("no CUDA driver: {why}"))
-        .help("install NVIDIA's driver, or leave `--backend cuda` out")
-}
+reports! {
+    /// Returns the diagnostic for a system that cannot load any of the driver's libraries. `why` is the
+    /// reason.
+    fn no_driver(why: &str)
+        = of_program(NO_DRIVER, "no CUDA driver: {why}")
+        .help("install NVIDIA's driver, or leave `--backend cuda` out");
 
-/// Returns the diagnostic for a system without a device. `message` is the message of the driver.
-pub(crate) fn no_device(message: &str) -> Diagnostic {
-    Diagnostic::of_program(&NO_DEVICE, "the CUDA driver shows no device")
-        .note(message)
-        .help("list the devices with `nvidia-smi -L`; `CUDA_VISIBLE_DEVICES` may hide them")
-}
+    /// Returns the diagnostic for a system without a device. `message` is the message of the driver.
+    fn no_device(message: &str)
+        = of_program(NO_DEVICE, "the CUDA driver shows no device")
+        .note("{message}")
+        .help("list the devices with `nvidia-smi -L`; `CUDA_VISIBLE_DEVICES` may hide them");
 
-/// Returns the diagnostic for code that was compiled for newer devices. The arguments are the name
-/// and the compute capability of this system's device.
-pub(crate) fn older_device(made: &str, (name, capability): (&str, u32)) -> Diagnostic {
-    let text = format!("the code is for {made}, but {name} is sm_{capability}");
-    Diagnostic::of_program(&OLDER_DEVICE, text)
-        .help("build again with `--gpu`, which names the oldest GPU on which the code must run")
+    /// Returns the diagnostic for code that was compiled for newer devices. The arguments are the name
+    /// and the compute capability of this system's device.
+    fn older_device(made: &str, name: &str, capability: u32)
+        = of_program(OLDER_DEVICE, "the code is for {made}, but {name} is sm_{capability}")
+        .help("build again with `--gpu`, which names the oldest GPU on which the code must run");
 }

@@ -1,9 +1,8 @@
 //! Loads the functions of a program onto a device.
 
 use crate::device::Device;
-use crate::diagnostics;
 use crate::driver::{Function, Module};
-use crate::gather;
+use crate::{diagnostics, gather};
 use bnnc_abi::device::{DeviceProgram, Image};
 use bnnc_base::fault::Fault;
 use std::collections::HashMap;
@@ -90,8 +89,8 @@ pub fn image<'a>(device: &Device, program: &'a DeviceProgram) -> Result<&'a Imag
             .images
             .iter()
             .map(|image| format!("sm_{} and later", image.capability));
-        let device = (&*device.name, device.capability);
-        diagnostics::older_device(&made.collect::<Vec<_>>().join(", "), device).into()
+        let made = made.collect::<Vec<_>>().join(", ");
+        diagnostics::older_device(&made, &device.name, device.capability).into()
     })
 }
 

@@ -25,6 +25,7 @@ use crate::file::{is_pattern, matching};
 use bnnc_base::diagnostic::{Diagnostic, Place};
 use bnnc_base::nearest::nearest;
 use bnnc_base::number::exact;
+use bnnc_base::quoted::first_quoted;
 use bnnc_base::reports;
 use std::path::Path;
 
@@ -88,63 +89,67 @@ fn shown(text: &str) -> String {
 /// An error: a file cannot be opened or read. If the file does not exist, the help suggests similar
 /// names.
 pub fn unreadable(path: &Path, error: &std::io::Error) -> Diagnostic {
-    if error.kind() != std::io::ErrorKind::NotFound {
-        let text = format!("cannot read the file: {error}");
-        return Diagnostic::data(&codes::UNREADABLE, path, text)
-            .help("check that it is a file and that you may read it");
-    }
-    if let Ok(target) = std::fs::read_link(path) {
-        let text = format!(
-            "the file is a link to `{}`, which does not exist",
-            target.display()
-        );
-        return Diagnostic::data(&codes::MISSING_FILE, path, text)
-            .help("restore that file, or name another one");
-    }
-    if is_pattern(path) {
-        return unmatched(path);
-    }
-    let found = Diagnostic::data(&codes::MISSING_FILE, path, "the file does not exist");
-    let folder = folder_of(path);
-    let names = names_in(folder);
-    match nearest(&short(path), names.iter().map(String::as_str)) {
-        Some(name) => found.help(format!("did you mean `{}`?", path.with_file_name(name).display())),
-        None if folder.is_dir() => found.help("paths in a program are relative to the program's folder"),
-        None => found.help(format!("the folder `{}` does not exist either", folder.display())),
+    match std::fs::read_link(path) {
+        _ if error.kind() != std::io::ErrorKind::NotFound => not_readable(path, error),
+        Ok(target) => broken_link(path, &target),
+        Err(_) if is_pattern(path) => match matching(path).first() {
+            Some(first) if first != path => pattern_for_file(path, first),
+            _ => unmatched(path),
+        },
+        Err(_) => missing_file(path),
     }
 }
 
-/// An error: a path is a pattern, and cannot be used. Either no file matches the pattern, or a single file is needed.
-fn unmatched(path: &Path) -> Diagnostic {
-    let error = |text: &str| Diagnostic::data(&codes::MISSING_FILE, path, text);
-    if let [first, ..] = matching(path).as_slice()
-        && first != path
-    {
-        return error("a pattern is given where one file is needed").help(format!(
-            "name one of the matching files, such as `{}`",
-            first.display()
-        ));
-    }
-    let found = error("the pattern matches no file")
-        .help("`*` stands for any characters in the name of a file, but not in names of folders");
+reports! {
+    /// An error: a path is a pattern, and no file matches the pattern.
+    fn unmatched(path: &Path)
+        = data(codes::MISSING_FILE, path, "the pattern matches no file")
+        .help("`*` stands for any characters in the name of a file, but not in names of folders")
+        .notes(similar_files(path));
+
+    /// An error: a pattern is given where a single file is needed. `first` is a file that matches.
+    fn pattern_for_file(path: &Path, first: &Path)
+        = data(codes::MISSING_FILE, path, "a pattern is given where one file is needed")
+        .help("name one of the matching files, such as `{}`", first.display());
+
+    /// An error: a path is a link to a file that does not exist.
+    fn broken_link(path: &Path, target: &Path)
+        = data(codes::MISSING_FILE, path, "the file is a link to `{}`, which does not exist", target.display())
+        .help("restore that file, or name another one");
+
+    /// An error: a file exists but cannot be read.
+    fn not_readable(path: &Path, error: &std::io::Error)
+        = data(codes::UNREADABLE, path, "cannot read the file: {error}")
+        .help("check that it is a file and that you may read it");
+
+    /// An error: a file does not exist.
+    fn missing_file(path: &Path)
+        let folder = folder_of(path);
+        let names = names_in(folder);
+        = data(codes::MISSING_FILE, path, "the file does not exist")
+        .help(match nearest(&short(path), names.iter().map(String::as_str)) {
+            Some(name) => format!("did you mean `{}`?", path.with_file_name(name).display()),
+            None if folder.is_dir() => "paths in a program are relative to the program's folder".to_owned(),
+            None => format!("the folder `{}` does not exist either", folder.display()),
+        });
+}
+
+/// Describes the files in the folder of a pattern that have the same extension as the pattern.
+fn similar_files(path: &Path) -> Option<String> {
     let folder = folder_of(path);
     let mut names = names_in(folder);
     names.retain(|name| path.with_file_name(name).extension() == path.extension());
-    match (folder.is_dir(), names.is_empty()) {
-        (false, _) => found.note(format!("the folder `{}` does not exist", folder.display())),
-        (true, true) => found,
-        (true, false) => {
-            names.sort_unstable();
-            let more = names.len().saturating_sub(MOST_NAMES);
-            names.truncate(MOST_NAMES);
-            let quoted: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
-            let rest = match more {
-                0 => String::new(),
-                _ => format!(" and {more} more"),
-            };
-            found.note(format!("the folder has {}{rest}", quoted.join(", ")))
-        }
+    names.sort_unstable();
+    match folder.is_dir() {
+        false => Some(format!("the folder `{}` does not exist", folder.display())),
+        true => folder_has(&names, MOST_NAMES),
     }
+}
+
+/// Names the first `most` of the files in a folder, if there are any.
+fn folder_has(names: &[String], most: usize) -> Option<String> {
+    let listed = first_quoted(names.iter().map(|name| shown(name)), most);
+    (!names.is_empty()).then(|| format!("the folder has {listed}"))
 }
 
 /// The maximum number of files that the message about a pattern lists. The limit keeps the message on one line.
@@ -201,16 +206,15 @@ reports! {
     fn empty_file(path: &Path)
         = data(codes::NO_ROWS, path, "the file is empty")
         .help("write or download the file again, or name another file");
-}
 
-/// An error: an array has no rows. The first axis of an array runs over the rows.
-pub fn no_rows_in_array(path: &Path, shape: &[usize]) -> Diagnostic {
-    let text = match shape {
-        [] => "the array is a single number, without an axis of rows".to_owned(),
-        _ => format!("the array has the shape {}, so it is empty", tuple(shape)),
-    };
-    Diagnostic::data(&codes::NO_ROWS, path, text)
-        .help("the length of the first axis of an array is the number of rows: write an array with at least one row")
+    /// An error: an array has no rows. The first axis of an array runs over the rows.
+    fn no_rows_in_array(path: &Path, shape: &[usize])
+        let text = match shape {
+            [] => "the array is a single number, without an axis of rows".to_owned(),
+            _ => format!("the array has the shape {}, so it is empty", tuple(shape)),
+        };
+        = data(codes::NO_ROWS, path, "{text}")
+        .help("the length of the first axis of an array is the number of rows: write an array with at least one row");
 }
 
 /// Writes a shape as Python does: `(40, 1)`, `(40,)`.
@@ -224,26 +228,24 @@ pub(crate) fn tuple(shape: &[usize]) -> String {
     }
 }
 
-/// An error: a row has a different number of cells than the header.
-pub fn ragged(at: At<'_>, expected: usize, actual: usize) -> Diagnostic {
-    let message = format!("expected {expected} cells as in the header, found {actual}");
-    Diagnostic::data(&codes::RAGGED, at, message).help(match actual > expected {
-        true => "a cell that contains a comma needs double quotes around it",
-        false => "put a comma between any two cells, even if a cell is empty",
-    })
-}
-
-/// An error: the name of a column is empty or occurs twice.
-pub fn bad_name(at: At<'_>, name: &str) -> Diagnostic {
-    let message = if name.is_empty() {
-        "the column has no name".to_string()
-    } else {
-        format!("two columns are named `{}`", shown(name))
-    };
-    Diagnostic::data(&codes::DUPLICATE_NAME, at, message).help("give every column a name of its own")
-}
-
 reports! {
+    /// An error: a row has a different number of cells than the header.
+    fn ragged(at: At<'_>, expected: usize, actual: usize)
+        = data(codes::RAGGED, at, "expected {expected} cells as in the header, found {actual}")
+        .help(match actual > expected {
+            true => "a cell that contains a comma needs double quotes around it",
+            false => "put a comma between any two cells, even if a cell is empty",
+        });
+
+    /// An error: the name of a column is empty or occurs twice.
+    fn bad_name(at: At<'_>, name: &str)
+        let message = match name {
+            "" => "the column has no name".to_owned(),
+            _ => format!("two columns are named `{}`", shown(name)),
+        };
+        = data(codes::DUPLICATE_NAME, at, "{message}")
+        .help("give every column a name of its own");
+
     /// An error: the first column does not have a name. pandas writes such a column as an index.
     fn index_column(at: At<'_>)
         = data(codes::DUPLICATE_NAME, at, "the first column has no name")
@@ -303,53 +305,34 @@ reports! {
         = data(codes::NOT_FINITE, at, "expected a finite number, found `{}`", shown(text))
         .label("column `{name}`")
         .help("drop the row or fill in a value; missing data are not supported");
-}
 
-/// An error: an element of an array is NaN or infinite. `index` contains its indices, counted from 0. The first axis runs over the rows.
-pub fn not_finite_at(path: &Path, index: &[usize], value: f64) -> Diagnostic {
-    let row = index.first().map_or(0, |row| row + 1);
-    let at = At::row(path, row);
-    let message = format!("expected a finite number, found `{value}`");
-    Diagnostic::data(&codes::NOT_FINITE, at, message)
-        .label(format!("element {index:?} of the array, counted from 0"))
-        .help("leave the row out or fill in a value; missing data are not supported")
-}
+    /// An error: an element of an array is NaN or infinite. `index` contains its indices, counted from 0. The first axis runs over the rows.
+    fn not_finite_at(path: &Path, index: &[usize], value: f64)
+        let row = index.first().map_or(0, |row| row + 1);
+        = data(codes::NOT_FINITE, At::row(path, row), "expected a finite number, found `{value}`")
+        .label("element {index:?} of the array, counted from 0")
+        .help("leave the row out or fill in a value; missing data are not supported");
 
-/// An error: a scaled and standardised value is too large for the precision of a run. For inputs,
-/// the square of the value is too large.
-pub fn too_large(at: At<'_>, name: &str, value: f64, (precision, is_output): (&str, bool)) -> Diagnostic {
-    let text = match is_output {
-        true => format!(
-            "a value that the model reads as {} is too large for `{precision}`",
-            exact(value)
-        ),
-        false => {
-            format!(
-                "the square of a value that the model reads as {} is too large for `{precision}`",
-                exact(value)
-            )
-        }
-    };
-    Diagnostic::data(&codes::NOT_FINITE, at, text)
-        .label(format!("column `{name}`"))
-        .help("drop the row or correct the value; standardise columns of large numbers, or divide them in the data item")
-}
+    /// An error: a scaled and standardised value is too large for the precision of a run. For inputs,
+    /// the square of the value is too large.
+    fn too_large(at: At<'_>, name: &str, value: f64, precision: &str, is_output: bool)
+        let what = if is_output { "a value" } else { "the square of a value" };
+        = data(codes::NOT_FINITE, at, "{what} that the model reads as {} is too large for `{precision}`", exact(value))
+        .label("column `{name}`")
+        .help("drop the row or correct the value; standardise columns of large numbers, or divide them in the data item");
 
-reports! {
     /// An error: a cell in a column of numbers has text.
     fn not_a_number(at: At<'_>, name: &str, text: &str)
         = data(codes::NOT_A_NUMBER, at, "expected a number, found `{}`", shown(text))
         .label("column `{name}`");
-}
 
-/// An error: the bytes of a file do not have the form that the file format requires.
-pub fn malformed(at: At<'_>, format: &str, detail: &str) -> Diagnostic {
-    let text = format!("not a valid {format} file: {}", shown_long(detail));
-    Diagnostic::data(&codes::MALFORMED, at, text)
-    .help(match detail.contains("between cells") {
-        true => "write the table with commas and decimal points: in Python, `pandas.read_csv(file, sep=None, engine=\"python\").to_csv(new, index=False)`",
-        false => "check that the file is whole and that the program names the right format",
-    })
+    /// An error: the bytes of a file do not have the form that the file format requires.
+    fn malformed(at: At<'_>, format: &str, detail: &str)
+        = data(codes::MALFORMED, at, "not a valid {format} file: {}", shown_long(detail))
+        .help(match detail.contains("between cells") {
+            true => "write the table with commas and decimal points: in Python, `pandas.read_csv(file, sep=None, engine=\"python\").to_csv(new, index=False)`",
+            false => "check that the file is whole and that the program names the right format",
+        });
 }
 
 fn shown_long(text: &str) -> String {

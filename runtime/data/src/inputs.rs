@@ -1,9 +1,8 @@
 //! Determines which columns and expressions are inputs.
 
 use crate::diagnostics::{self, Faults};
-use crate::expression;
-use crate::read;
 use crate::table::{Array, ArrayValues, Table};
+use crate::{expression, read};
 use bnnc_abi::data::{ColumnExpr, Contents, DataSpec, InputEntry};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::source::Span;

@@ -128,21 +128,20 @@ impl Preparation {
         for array in &table.arrays {
             let known = self.named.iter().find(|(name, _)| *name == array.name);
             if let Some((name, maps)) = known.filter(|(_, maps)| maps.len() != array.width()) {
-                let fault = diagnostics::other_width(&file, name, (maps.len(), array.width()));
+                let fault = diagnostics::other_width(&file, name, maps.len(), array.width());
                 return Err(vec![fault]);
             }
         }
         let of_training = |array: &Array| self.axes.iter().find(|(name, _)| *name == array.name);
         for array in table.arrays.iter().filter(|array| array.per_example) {
             if let Some((name, axes)) = of_training(array).filter(|(_, axes)| axes != array.axes()) {
-                return Err(vec![diagnostics::other_axes(&file, name, (axes, array.axes()))]);
+                return Err(vec![diagnostics::other_axes(&file, name, axes, array.axes())]);
             }
         }
         let (of_training, own) = (&self.input_axes, &table.axes);
         let are_images = of_training.len() > 1 && own.len() > 1;
         if are_images && with_rank(own, of_training.len()).as_ref() != Some(of_training) {
-            let axes = (of_training.as_slice(), own.as_slice());
-            return Err(vec![diagnostics::other_axes(&file, INPUTS, axes)]);
+            return Err(vec![diagnostics::other_axes(&file, INPUTS, of_training, own)]);
         }
         let some = wanted.filter(|wanted| !wanted.all_inputs);
         let source = LoadedData::of_new_rows(spec, table, (self, some.is_none()))?;
@@ -205,7 +204,8 @@ fn relevel<'a>(
         return Err(diagnostics::column_differs(
             file,
             &array.name,
-            ("text", "numbers"),
+            "text",
+            "numbers",
             Path::new("the training data"),
         ));
     };

@@ -439,7 +439,7 @@ fn read_outliers(spec: &DataSpec, table: &Table, reading: &Reading) -> Result<Op
     if outliers.axes != table.axes {
         let (expected, found) = (format!("{:?}", table.axes), format!("{:?}", outliers.axes));
         let here = table.path();
-        let fault = diagnostics::column_differs(file, read::INPUTS, (&expected, &found), &here);
+        let fault = diagnostics::column_differs(file, read::INPUTS, &expected, &found, &here);
         return Err(vec![fault]);
     }
     Ok(Some(outliers))

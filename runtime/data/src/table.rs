@@ -455,7 +455,7 @@ impl Table {
     fn disagreements(&self, other: &Table) -> Faults {
         let (here, there) = (self.path(), other.path());
         let differs = |name: &str, expected: &str, actual: &str| {
-            diagnostics::column_differs(&there, name, (expected, actual), &here)
+            diagnostics::column_differs(&there, name, expected, actual, &here)
         };
         let mut faults = Vec::new();
         if self.axes.len() > 1 && other.axes.len() > 1 && self.axes != other.axes {

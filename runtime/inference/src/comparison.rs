@@ -141,7 +141,7 @@ pub fn compared(compare: &CompareBlock, found: &[(&InferenceBlock, &InferenceOut
         && let Some(measure) = compare.metrics.iter().find(is_log_density)
     {
         let other = others.iter().find_map(|other| other_measure(other.0, first.0));
-        let warning = other.map(|names| codes::other_measure(measure, names));
+        let warning = other.map(|[density, probability]| codes::other_measure(measure, density, probability));
         table.warnings.extend(warning);
     }
     if table.leaves_out {
@@ -303,7 +303,7 @@ fn informed(infer: &InferenceBlock, sites: &[SiteSummary]) -> f64 {
     let mut known = false;
     let mut sum = 0.0;
     for site in sites {
-        let Some(report) = infer.reports.iter().find(|report| report.name == site.name) else {
+        let Some(report) = infer.report(&site.name) else {
             continue;
         };
         for (at, element) in site.elements.iter().enumerate() {
@@ -332,8 +332,8 @@ fn doubts((infer, outcome): (&InferenceBlock, &InferenceOutcome), left_out: &Lef
     let is_sampled = found.is_some_and(|found| found.sampled().is_some());
     let informed = informed(infer, &outcome.sites);
     let is_point = p < LEAST_P * informed && !is_sampled;
-    let counts = (informed, infer.cost.parameters);
-    let point = is_point.then(|| codes::no_spread(&infer.name, p, counts));
+    let parameters = infer.cost.parameters;
+    let point = is_point.then(|| codes::no_spread(&infer.name, p, informed, parameters));
     let held = found
         .map(|found| found.held(infer))
         .filter(|held| held.count() > 0);

@@ -1,9 +1,8 @@
 //! Diagnostics about comparisons, and about settings that all inference methods have.
 
 use bnnc_abi::metrics::ComparedMetric;
-use bnnc_base::diagnostic::Diagnostic;
+use bnnc_base::number::rounded;
 use bnnc_base::{codes, reports};
-use bnnc_core::diagnostics::warning;
 
 codes! {
     /// The code of a warning: a metric of a comparison was not computed.
@@ -67,66 +66,46 @@ reports! {
     /// Returns the warning that an inference block with leave-one-out estimates has parameters that are fixed at values which were fitted to
     /// all rows. `names` and `count` describe these parameters.
     fn held(infer: &str, names: &str, count: usize)
-        = of_program(HELD, "`elpd_loo` of `{infer}` is too high: every draw has the value of {names} that fits all rows best, including the row that is left out")
-        .as_warning()
+        = program_warning(HELD, "`elpd_loo` of `{infer}` is too high: every draw has the value of {names} that fits all rows best, including the row that is left out")
         .note("each of these numbers that the data determine raises `elpd_loo` by about one nat, so the total is too high by \
                        at most about {count}")
         .help("use `nuts` or `vi`, which have a posterior of all parameters, or compare on test rows: `test = fraction(0.2)`");
-}
 
-/// Returns the warning that an inference block with leave-one-out estimates has nearly no effective parameters.
-pub fn no_spread(infer: &str, p: f64, (informed, parameters): (f64, usize)) -> Diagnostic {
-    let text = format!(
-        "`elpd_loo` of `{infer}` treats the posterior as a single point: the effective number of parameters is {} of \
+    /// Returns the warning that an inference block with leave-one-out estimates has nearly no effective parameters.
+    fn no_spread(infer: &str, p: f64, informed: f64, parameters: usize)
+        = program_warning(NO_SPREAD, "`elpd_loo` of `{infer}` treats the posterior as a single point: the effective number of parameters is {} of \
          {parameters}",
-        bnnc_base::number::rounded(p, 2)
-    );
-    warning(&NO_SPREAD, text)
-        .note(format!(
-            "the draws vary too little: about {} parameters have posteriors that are narrower than their priors",
-            bnnc_base::number::rounded(informed, 2)
-        ))
-        .help("use `nuts`, or compare on test rows: `test = fraction(0.2)`")
-}
+            rounded(p, 2))
+        .note("the draws vary too little: about {} parameters have posteriors that are narrower than their priors",
+            rounded(informed, 2))
+        .help("use `nuts`, or compare on test rows: `test = fraction(0.2)`");
 
-/// Returns the diagnostic that reports that a metric of a comparison was not computed.
-pub fn not_computed(measure: &ComparedMetric, infer: &str) -> Diagnostic {
-    let text = format!("`{}` of `{infer}` was not computed", measure.label());
-    Diagnostic::warning(&NOT_COMPUTED, measure.span, text)
-        .help("compare by another metric; `bnnc explain E0567` lists the reasons")
-}
+    /// Returns the diagnostic that reports that a metric of a comparison was not computed.
+    fn not_computed(measure: &ComparedMetric, infer: &str)
+        = warning(NOT_COMPUTED, measure.span, "`{}` of `{infer}` was not computed", measure.label())
+        .help("compare by another metric; `bnnc explain E0567` lists the reasons");
 
-reports! {
     /// Returns the warning that the metrics of two inference blocks are computed on different rows or from different targets. `first` is the
     /// first inference block of the table.
     fn other_rows(infer: &str, first: &str, of: &str)
-        = of_program(OTHER_ROWS, "the metrics of `{infer}` and `{first}` score {of}")
-        .as_warning()
+        = program_warning(OTHER_ROWS, "the metrics of `{infer}` and `{first}` score {of}")
         .help("use one data item for both, or list the test rows in a file: `test = splits(\"splits.json\")`");
-}
 
-/// Returns the warning that two inference blocks cannot be compared by a metric of log densities. One block assigns a density to the values,
-/// and the other assigns probabilities.
-pub fn other_measure(measure: &ComparedMetric, [density, probability]: [&str; 2]) -> Diagnostic {
-    let text = format!(
-        "`{}` of `{density}` is a log density, and that of `{probability}` is a log probability",
-        measure.label()
-    );
-    Diagnostic::warning(&OTHER_ROWS, measure.span, text)
+    /// Returns the warning that two inference blocks cannot be compared by a metric of log densities. One block assigns a density to the values,
+    /// and the other assigns probabilities.
+    fn other_measure(measure: &ComparedMetric, density: &str, probability: &str)
+        = warning(OTHER_ROWS, measure.span, "`{}` of `{density}` is a log density, and that of `{probability}` is a log probability",
+            measure.label())
         .note("the density of integers depends on their unit, so the difference between the two scores has no meaning")
-        .help("compare by `rmse`, `crps` or `coverage(0.9)`, or give both outputs the type `count`")
-}
+        .help("compare by `rmse`, `crps` or `coverage(0.9)`, or give both outputs the type `count`");
 
-reports! {
     /// Returns the warning that the `elpd_loo` of two inference blocks cannot be compared.
     fn other_observations(infer: &str, best: &str)
-        = of_program(OTHER_OBSERVATIONS, "`{infer}` and `{best}` observed different values, so their `elpd_loo` cannot be compared")
-        .as_warning()
+        = program_warning(OTHER_OBSERVATIONS, "`{infer}` and `{best}` observed different values, so their `elpd_loo` cannot be compared")
         .help("compare inferences on the same rows with the same target");
 
     /// Returns the warning that quantiles are estimated from too few draws.
     fn few_predictive_draws(infer: &str, draws: usize)
-        = of_data(FEW_PREDICTIVE_DRAWS, "the 5 % and 95 % quantiles of `{infer}` are computed from only {draws} draws")
-        .as_warning()
+        = data_warning(FEW_PREDICTIVE_DRAWS, "the 5 % and 95 % quantiles of `{infer}` are computed from only {draws} draws")
         .help("use more draws: `predictive_draws = 100`");
 }

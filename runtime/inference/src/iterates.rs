@@ -14,9 +14,8 @@ use bnnc_core::context::{Context, Stop};
 use bnnc_core::predict::predictive_draws;
 use bnnc_core::states::StateValues;
 use bnnc_data::Dataset;
-use bnnc_training::TrainingResult;
 use bnnc_training::iterates::Collected;
-use bnnc_training::start;
+use bnnc_training::{TrainingResult, start};
 use serde_json::Value;
 use std::sync::Arc;
 

@@ -1,8 +1,7 @@
 //! Computes PSIS-LOO and WAIC for the training rows. The steps are to select draws, to compute the likelihoods of the rows under
 //! these draws, and to sum the estimates over the rows.
 
-use crate::chains::SampledChain;
-use crate::chains::SamplingResult;
+use crate::chains::{SampledChain, SamplingResult};
 use crate::draws::StateDraws;
 use crate::posterior::Posterior;
 use bnnc_abi::manifest::{InferenceBlock, Output, OutputKind};

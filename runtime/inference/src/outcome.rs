@@ -1,7 +1,6 @@
 //! The results of a run, for each inference block and each split.
 
-use crate::chains::Diagnosis;
-use crate::chains::Quantity;
+use crate::chains::{Diagnosis, Quantity};
 use crate::leave_one_out::LeftOut;
 use crate::posterior::SharedPosterior;
 use crate::prune::{self, Pruned};

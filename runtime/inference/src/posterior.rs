@@ -14,8 +14,7 @@ use bnnc_core::states::StateValues;
 use bnnc_core::tally::Tally;
 use bnnc_data::{Dataset, Rows};
 use bnnc_laplace::posterior::PosteriorArray;
-use bnnc_training::TrainingResult;
-use bnnc_training::start;
+use bnnc_training::{TrainingResult, start};
 use serde_json::{Map, Value, json};
 use std::any::Any;
 use std::fmt::Debug;
@@ -72,7 +71,9 @@ pub trait Posterior: Any + Debug {
     }
 
     /// Returns the warnings about a posterior that was approximated from `rows` rows.
-    fn warnings(&self, infer: &InferenceBlock, rows: usize, dataset: &Dataset) -> Vec<Diagnostic>;
+    fn warnings(&self, _: &InferenceBlock, _rows: usize, _: &Dataset) -> Vec<Diagnostic> {
+        Vec::new()
+    }
 
     /// Returns the warnings about the integrals that predictions need.
     fn warnings_of_integrals(&self, _: &InferenceBlock, _: Option<&Tally>) -> Vec<Diagnostic> {
@@ -104,12 +105,9 @@ pub trait Posterior: Any + Debug {
     ///
     /// # Errors
     /// Fails if the inference block lacks a program that its results need. This would be a bug.
-    fn draws(
-        &self,
-        infer: &InferenceBlock,
-        wanted: usize,
-        context: &Context,
-    ) -> Result<Option<StateDraws>, Stop>;
+    fn draws(&self, _: &InferenceBlock, _wanted: usize, _: &Context) -> Result<Option<StateDraws>, Stop> {
+        Ok(None)
+    }
 
     /// Returns the variance of each element of a state if the variances are known.
     fn variances(&self, _state: &str) -> Option<&[f64]> {

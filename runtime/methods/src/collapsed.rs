@@ -138,7 +138,7 @@ pub fn warnings(
             all: tally.rows,
             draws: collapsed.options.draws,
         };
-        warnings.push(diagnostics::too_many_pieces(&infer.name, &drawn, (why, error)));
+        warnings.push(diagnostics::too_many_pieces(&infer.name, &drawn, why, error));
     }
     let is_shared = tally.is_some_and(|tally| tally.is_shared);
     if is_shared && collapsed.likelihood == Likelihood::Categorical {

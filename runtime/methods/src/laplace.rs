@@ -211,8 +211,13 @@ fn warnings(infer: &InferenceBlock, laplace: &Laplace, members: &[Gaussian]) -> 
     };
     let misjudged = members.iter().filter(is_maximum).filter_map(|member| {
         let found = member.facts.misjudged.as_ref()?;
-        let parameter = (&*found.name, found.curvature);
-        Some(misjudged_parameter(&infer.name, parameter, &laplace.options))
+        let options = &laplace.options;
+        Some(misjudged_parameter(
+            &infer.name,
+            &found.name,
+            found.curvature,
+            options,
+        ))
     });
     let piled_up = members.iter().filter_map(|member| {
         let found = member.facts.piled_up.as_ref()?;

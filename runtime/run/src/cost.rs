@@ -7,7 +7,7 @@ pub mod peaks;
 
 use crate::cost::peaks::peaks;
 use bnnc_abi::data::{Contents, DataSpec, Field, FieldKind, Outliers, Schema, Test};
-use bnnc_abi::manifest::{InferenceBlock, Manifest, OutputKind, Pruning};
+use bnnc_abi::manifest::{InferenceBlock, Manifest, Pruning};
 use bnnc_abi::plan::PlanStep;
 use bnnc_base::shape::{Sizes, Symbol};
 use bnnc_core::memory::{NUMBER, elements, machine, parameters, predicting, sum};
@@ -36,7 +36,7 @@ pub fn predict(manifest: &mut Manifest, schemas: &HashMap<String, Schema>) {
         let Some((schema, peak)) = schemas.get(&infer.data).zip(peak) else {
             continue;
         };
-        let sizes = bnnc_methods::of(infer).step_sizes(infer.examples(schema.train));
+        let sizes = infer.step_sizes(infer.examples(schema.train));
         infer.cost.effort = infer.cost.step.at(&sizes);
         infer.cost.peak_bytes = peak.bytes;
     }
@@ -178,7 +178,7 @@ fn multiplies(infer: &InferenceBlock) -> bool {
             PlanStep::Repeat { body, .. } => calls(body),
         })
     }
-    [bnnc_methods::of(infer).program(), &infer.predict, &infer.sites]
+    [infer.step(), &infer.predict, &infer.sites]
         .iter()
         .any(|artifact| calls(&artifact.plan.steps))
 }
@@ -218,12 +218,11 @@ fn summaries(infer: &InferenceBlock, members: usize) -> u64 {
 
 /// Returns the number of bytes that the columns of predictions take.
 fn predictions(infer: &InferenceBlock, schema: &Schema) -> u64 {
-    let columns = infer.outputs.iter().map(|output| match output.kind {
-        OutputKind::Classes(classes) => classes as u64,
-        OutputKind::Bool => 2,
-        OutputKind::Real | OutputKind::Count => 5,
-    });
-    let columns: u64 = columns.sum();
+    let columns = infer
+        .outputs
+        .iter()
+        .map(|output| output.kind.classes().unwrap_or(5));
+    let columns: usize = columns.sum();
     // The number of bytes includes the row numbers.
-    scored(infer, schema) as u64 * (columns + 1) * NUMBER
+    scored(infer, schema) as u64 * (columns as u64 + 1) * NUMBER
 }

@@ -19,9 +19,8 @@ use bnnc_core::fingerprint::Fingerprint;
 use bnnc_data::{file, write};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 /// The file name of the inventory.
 const INVENTORY: &str = "manifest.json";

@@ -12,23 +12,21 @@ use bnnc_abi::data::DataSpec;
 use bnnc_abi::manifest::{InferenceBlock, Manifest};
 use bnnc_audit::scales;
 use bnnc_base::diagnostic::Diagnostic;
+use bnnc_base::quoted::quoted;
 use bnnc_core::checkpoint::Checkpoint;
 use bnnc_core::context::{Context, Stop};
-use bnnc_core::date;
-use bnnc_core::diagnostics;
 use bnnc_core::feed::{Feed, examples};
 use bnnc_core::interrupt::Interrupt;
 pub use bnnc_core::sources::Sources;
+use bnnc_core::{date, diagnostics};
 use bnnc_data::{Dataset, LoadedData};
-use bnnc_inference::comparison;
 pub use bnnc_inference::comparison::comparisons;
 use bnnc_inference::evaluate::evaluate;
 use bnnc_inference::leave_one_out::leave_one_out;
 use bnnc_inference::method::MethodInputs;
 pub use bnnc_inference::outcome::{InferenceOutcome, RunResult, SplitOutcome};
-use bnnc_inference::positions;
-use bnnc_inference::prune;
 pub use bnnc_inference::site_draws::{SiteDraws, site_draws};
+use bnnc_inference::{comparison, positions, prune};
 use bnnc_kernels::pool::Pool;
 use bnnc_mcmc::diagnostics::advice::rows_not_left_out;
 use bnnc_methods::laplace::spread;
@@ -117,14 +115,11 @@ pub fn run(manifest: &Manifest, options: &RunOptions) -> Result<RunResult, Stop>
 
 /// Adds a note to an error, which names the inference blocks that were not run because of this error.
 fn with_rest(stop: Stop, rest: &[InferenceBlock]) -> Stop {
-    let names: Vec<String> = rest.iter().map(|infer| format!("`{}`", infer.name)).collect();
+    let names = quoted(rest.iter().map(|infer| &infer.name));
     match (stop, names.is_empty()) {
         (Stop::Diagnostics(mut found), false) => {
             if let Some(last) = found.pop() {
-                found.push(last.note(format!(
-                    "these inferences did not run after the error: {}",
-                    names.join(", ")
-                )));
+                found.push(last.note(format!("these inferences did not run after the error: {names}")));
             }
             Stop::Diagnostics(found)
         }

@@ -16,9 +16,8 @@ use bnnc_core::states::StateValues;
 use bnnc_data::write::ResultColumn;
 use bnnc_data::{Dataset, Preparation, Rows};
 use bnnc_inference::method::Saved;
-use bnnc_inference::outcome;
-use bnnc_inference::positions;
 use bnnc_inference::posterior::{Posterior, SharedPosterior};
+use bnnc_inference::{outcome, positions};
 use bnnc_laplace::matrix::Matrix;
 use bnnc_methods::laplace::gaussian::part;
 use bnnc_methods::laplace::{Approximated, Gaussian, joint, memory, slopes};
@@ -224,29 +223,29 @@ pub fn slopes(
         None => (1.0, "model_"),
     };
     for slopes in &all {
-        let binding = infer.bindings.iter().find(|binding| binding.port == slopes.input);
+        let binding = infer.binding(&slopes.input);
         let width = slopes.mean.len() / (count * laplace.outputs).max(1);
         for output in 0..laplace.outputs {
             for element in 0..width {
-                let sd = match binding.map(|binding| &binding.from) {
-                    Some(DataSource::Inputs) => preparation.inputs.get(element).map_or(1.0, |map| map.sd),
-                    Some(DataSource::Input(at)) => preparation.inputs.get(*at).map_or(1.0, |map| map.sd),
-                    Some(DataSource::Field(name)) => named(preparation, name, element),
-                    Some(DataSource::Row | DataSource::Whole(_) | DataSource::Shared(_)) | None => 1.0,
+                let of_input = |at: usize| {
+                    let sd = preparation.inputs.get(at).map_or(1.0, |map| map.sd);
+                    (preparation.columns.get(at).cloned(), sd)
+                };
+                let (column, sd) = match binding.map(|binding| &binding.from) {
+                    Some(DataSource::Inputs) => of_input(element),
+                    Some(DataSource::Input(at)) => of_input(*at),
+                    Some(DataSource::Field(name)) => (
+                        (width == 1).then(|| name.clone()),
+                        named(preparation, name, element),
+                    ),
+                    Some(DataSource::Row | DataSource::Whole(_) | DataSource::Shared(_)) | None => {
+                        (None, 1.0)
+                    }
                 };
                 let of = |values: &[f64], unit: f64| {
                     let at =
                         |row: usize| values[(row * laplace.outputs + output) * width + element] * unit / sd;
                     ResultColumn::Real((0..count).map(at).collect())
-                };
-                let column = match binding.map(|binding| &binding.from) {
-                    Some(DataSource::Inputs) => preparation.columns.get(element).cloned(),
-                    Some(DataSource::Input(at)) => preparation.columns.get(*at).cloned(),
-                    Some(DataSource::Field(name)) if width == 1 => Some(name.clone()),
-                    Some(
-                        DataSource::Field(_) | DataSource::Row | DataSource::Whole(_) | DataSource::Shared(_),
-                    )
-                    | None => None,
                 };
                 let column = column.unwrap_or_else(|| format!("{}[{element}]", slopes.input));
                 let name = format!("{column}/f{output}");

@@ -1,8 +1,7 @@
 //! Runs a compiled program. The input is the bytes of the program and a command line.
 
 use crate::arguments::{self, RunnerArguments};
-use crate::conform;
-use crate::run_options;
+use crate::{conform, run_options};
 use bnnc_abi::artefact::{self, Built, Head};
 use bnnc_abi::code::{KernelCode, Object};
 use bnnc_abi::data::Schema;
@@ -12,10 +11,9 @@ use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::fault::Fault;
 use bnnc_base::render;
 use bnnc_base::source::SourceMap;
-use bnnc_command::diagnostics;
 use bnnc_command::execute::Job;
-use bnnc_command::memory;
 use bnnc_command::terminal::{self, OK};
+use bnnc_command::{diagnostics, memory};
 use bnnc_data::LoadedData;
 use bnnc_run::Sources;
 use std::collections::HashMap;

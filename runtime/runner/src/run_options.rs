@@ -37,7 +37,8 @@ fn set_one(manifest: &mut Manifest, word: &str) -> Result<(), Box<Diagnostic>> {
     let (item, key) = (item.trim(), key.trim());
     if manifest.data.iter().any(|spec| spec.name == item) {
         return Err(Box::new(diagnostics::decided_setting(
-            (item, key),
+            item,
+            key,
             FixedReason::Data,
         )));
     }
@@ -47,16 +48,18 @@ fn set_one(manifest: &mut Manifest, word: &str) -> Result<(), Box<Diagnostic>> {
     let option = option(infer, key)?;
     if option.phase == Phase::Compile {
         return Err(Box::new(diagnostics::decided_setting(
-            (item, key),
+            item,
+            key,
             FixedReason::Code,
         )));
     }
-    let words = || diagnostics::decided_setting((item, key), FixedReason::Words);
+    let words = || diagnostics::decided_setting(item, key, FixedReason::Words);
     let (expected, allows) = option.kind.number().ok_or_else(words)?;
-    let number = number(value).ok_or_else(|| diagnostics::bad_number((item, key), &expected, None))?;
+    let number = number(value).ok_or_else(|| diagnostics::bad_number(item, key, &expected, None))?;
     if !allows(number) {
         return Err(Box::new(diagnostics::bad_number(
-            (item, key),
+            item,
+            key,
             &expected,
             Some(number),
         )));

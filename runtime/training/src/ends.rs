@@ -125,7 +125,7 @@ fn candidates(
         if own.len() != argument.range.len() {
             continue;
         }
-        let report = infer.reports.iter().find(|report| report.name == site);
+        let report = infer.report(site);
         let shape = report.map(|report| report.shape.resolve(&Sizes::default()));
         let shape = shape.unwrap_or_default();
         for (element, place) in argument.range.clone().enumerate() {
@@ -152,7 +152,7 @@ fn candidates(
 /// does not have an end.
 fn interval<'a>(infer: &InferenceBlock, state: &'a str) -> Option<(&'a str, (f64, f64))> {
     let site = site_of(state);
-    let report = infer.reports.iter().find(|report| report.name == site)?;
+    let report = infer.report(site)?;
     match report.prior.support {
         Support::Interval(low, high) if low.is_finite() || high.is_finite() => Some((site, (low, high))),
         _ => None,

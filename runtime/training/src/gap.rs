@@ -23,12 +23,11 @@
 //! 400 steps. The other 100 training runs had the default length or the settings of the yacht example. The test did not
 //! report any of them. These runs were tested with 32 draws and 1024 draws of comparison; the limits were raised since.
 
-use super::continuation;
 use super::descent::{descend, numbers as descending};
 use super::maximum::{Descent, TRAININGS, material, material_bound};
 use super::surface::{ROWS, Surface, affordable};
 use super::windows::LossEstimate;
-use super::{Task, TrainingResult};
+use super::{Task, TrainingResult, continuation};
 use crate::step::training;
 use bnnc_abi::code::Artifact;
 use bnnc_abi::manifest::InferenceBlock;

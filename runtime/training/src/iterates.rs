@@ -5,9 +5,8 @@ pub mod means;
 pub mod memory;
 pub mod taken;
 
-use crate::restarts;
 use crate::start::{self, Starts};
-use crate::{Task, TrainingResult, Watch, spread, train};
+use crate::{Task, TrainingResult, Watch, restarts, spread, train};
 use bnnc_abi::manifest::{InferenceBlock, State};
 use bnnc_abi::methods::iterates::{Covariance, Swag};
 use bnnc_base::fault::Fault;

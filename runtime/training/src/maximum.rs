@@ -260,7 +260,7 @@ fn runaways(
         .collect();
     for (name, range) in &places {
         let site = site_of(name);
-        let report = infer.reports.iter().find(|report| report.name == site);
+        let report = infer.report(site);
         let (Some(report), true) = (report, before.has_port(site)) else {
             continue;
         };

@@ -30,7 +30,7 @@ pub(super) const ROWS_PER_WEIGHT: usize = 10;
 /// scatter around the optimum only after the training has reached it.
 pub(super) fn is_cut_off(infer: &InferenceBlock, fitted: &TrainingResult, rows: usize) -> bool {
     let is_stopped = fitted.epochs < fitted.planned && !fitted.interrupted;
-    let is_small = ROWS_PER_WEIGHT.saturating_mul(weights(infer)) <= rows;
+    let is_small = ROWS_PER_WEIGHT.saturating_mul(infer.cost.parameters) <= rows;
     is_stopped && (infer.maximises_bound() || is_small || infer.iterated().is_some())
 }
 
@@ -125,11 +125,6 @@ pub fn learning(fitted: &TrainingResult, rows: usize) -> Value {
     value
 }
 
-/// Returns the number of weights of a model.
-fn weights(infer: &InferenceBlock) -> usize {
-    infer.cost.parameters
-}
-
 /// Returns the number of parameters that the optimiser moves.
 fn moved(infer: &InferenceBlock) -> usize {
     let parameters = infer.states.iter();
@@ -208,7 +203,7 @@ pub fn doubt<'a>(infer: &InferenceBlock, fitted: &'a TrainingResult, rows: usize
         Some(_) | None => {}
     }
     let size = TrainingSize {
-        weights: weights(infer),
+        weights: infer.cost.parameters,
         moved: moved(infer),
         rows,
     };
@@ -222,22 +217,12 @@ fn is_judged(infer: &InferenceBlock, fitted: &TrainingResult, rows: usize) -> bo
     (is_whole || is_cut_off(infer, fitted, rows)) && fitted.loss.is_finite()
 }
 
-/// Returns the warning that parameters diverge while the density rises by `rise` nats.
-fn unbounded_density(infer: &InferenceBlock, runaways: &[Runaway], rise: f64) -> Diagnostic {
-    let moves = runaways
-        .iter()
-        .map(|runaway| (&*runaway.name, runaway.from, runaway.to));
-    let log = runaways.iter().find(|runaway| runaway.is_log);
-    let log = log.map(|runaway| &*runaway.name);
-    losses::unbounded_density(&infer.name, (&moves.collect::<Vec<_>>(), log), rise)
-}
-
 /// Returns the warning that the training diverged, or `None` if it did not. After a divergence, the parameters
 /// are arbitrary, and other warnings about them would only describe consequences. `rows` is the number
 /// of training rows.
 pub fn divergence(infer: &InferenceBlock, fitted: &TrainingResult, rows: usize) -> Option<Diagnostic> {
-    let losses = diverged(infer, fitted, rows)?;
-    Some(losses::diverged(&infer.name, losses, rows))
+    let (first, last) = diverged(infer, fitted, rows)?;
+    Some(losses::diverged(&infer.name, first, last, rows))
 }
 
 /// Returns the warning that the density does not have a maximum, or that the training ended at a
@@ -247,7 +232,7 @@ pub fn no_maximum(infer: &InferenceBlock, fitted: &TrainingResult, rows: usize) 
     let descent = fitted.descent.as_ref()?;
     match (&descent.runaways[..], descent.saddle) {
         ([], saddle) => saddle.map(|fall| losses::at_saddle(&infer.name, fall, rows)),
-        (runaways, _) => Some(unbounded_density(infer, runaways, descent.fall)),
+        (runaways, _) => Some(losses::unbounded_density(&infer.name, runaways, descent.fall)),
     }
 }
 
@@ -292,11 +277,10 @@ pub fn warnings(infer: &InferenceBlock, fitted: &TrainingResult, dataset: &Datas
         series: series(infer),
     };
     let doubt = doubt(infer, fitted, rows).map(|doubt| match doubt {
-        Doubt::Diverged(first, last) => losses::diverged(&infer.name, (first, last), rows),
-        Doubt::Unbounded(runaways, rise) => unbounded_density(infer, runaways, rise),
+        Doubt::Diverged(first, last) => losses::diverged(&infer.name, first, last, rows),
+        Doubt::Unbounded(runaways, rise) => losses::unbounded_density(&infer.name, runaways, rise),
         Doubt::Worsened(Worsened { best, last }) => {
-            let losses = (best.estimate.loss, last.loss);
-            losses::worsened(trained, losses, best.epoch, rows)
+            losses::worsened(trained, best.estimate.loss, last.loss, best.epoch, rows)
         }
         Doubt::Above(fall) => losses::not_at_minimum(trained, fall, rows),
         Doubt::Saddle(fall) => losses::at_saddle(&infer.name, fall, rows),
@@ -313,7 +297,7 @@ pub fn warnings(infer: &InferenceBlock, fitted: &TrainingResult, dataset: &Datas
         warnings.push(losses::not_at_minimum(trained, descent.fall, rows));
     }
     warnings.extend(at_ends(infer, fitted));
-    let least = material(weights(infer), rows);
+    let least = material(infer.cost.parameters, rows);
     if let Some((best, worst)) = spread(fitted)
         && worst.is_above(best, least)
     {

@@ -209,7 +209,7 @@ pub fn agreement(task: &Task<'_>, members: &[Arc<StateValues>]) -> Result<Option
 
 /// Returns the name of element `at` of a site that has `count` elements.
 fn element(infer: &InferenceBlock, site: &str, (at, count): (usize, usize)) -> String {
-    let report = infer.reports.iter().find(|report| report.name == site);
+    let report = infer.report(site);
     let shape = report.map(|report| report.shape.resolve(&Sizes::default()));
     match shape.filter(|_| count > 1) {
         Some(shape) => infer.names.element(site, &shape, at),

@@ -1,8 +1,7 @@
 //! Diagnostics about data: leaks, copied rows, and columns that do not contain measurements.
 
-use bnnc_base::codes;
-use bnnc_base::diagnostic::Diagnostic;
-use bnnc_core::diagnostics::data_warning;
+use bnnc_base::quoted::quoted;
+use bnnc_base::{codes, reports};
 
 codes! {
     pub(super) NOTHING_TO_LEARN = "E0554", "a target without variation":
@@ -131,258 +130,176 @@ pub struct ColumnTerm {
     pub is_input: bool,
 }
 
-/// Returns the warning that a target is the same in all training rows.
-pub fn constant_target(output: &str, value: f64, rows: usize) -> Diagnostic {
-    let text = format!("`{output}` is {value} in all {rows} training rows");
-    data_warning(&NOTHING_TO_LEARN, text)
-        .help("check that this is the right column, and that the file has all rows")
-}
+reports! {
+    /// Returns the warning that a target is the same in all training rows.
+    fn constant_target(output: &str, value: f64, rows: usize)
+        = data_warning(NOTHING_TO_LEARN, "`{output}` is {value} in all {rows} training rows")
+        .help("check that this is the right column, and that the file has all rows");
 
-/// Returns the warning that some classes do not occur in the training rows.
-pub fn absent_classes(output: &str, found: usize, classes: usize) -> Diagnostic {
-    let text = format!("only {found} of the {classes} classes of `{output}` occur in the training rows");
-    data_warning(&NOTHING_TO_LEARN, text)
+    /// Returns the warning that some classes do not occur in the training rows.
+    fn absent_classes(output: &str, found: usize, classes: usize)
+        = data_warning(NOTHING_TO_LEARN, "only {found} of the {classes} classes of `{output}` occur in the training rows")
         .note("the probabilities of the other classes come from the prior alone")
-        .help(format!(
-            "declare only the classes that occur, `index({found})`, or add rows of the other classes"
-        ))
-}
+        .help("declare only the classes that occur, `index({found})`, or add rows of the other classes");
 
-/// Returns the warning that inputs determine the target.
-pub fn leak(columns: &[&str], output: &str, relation: &str) -> Diagnostic {
-    let quoted: Vec<String> = columns.iter().map(|column| format!("`{column}`")).collect();
-    let listed = quoted.join(", ");
-    let (what, advice) = match columns {
-        [_] => (
-            format!("the input {listed} determines"),
-            format!("leave it out: `inputs = [..]` without {listed}"),
-        ),
-        _ => (
-            format!("the inputs {listed} determine"),
-            format!("leave out the inputs that are computed from `{output}`: `inputs = [..]` without them"),
-        ),
-    };
-    data_warning(&LEAK, format!("{what} `{output}`: {relation}")).help(advice)
-}
+    /// Returns the warning that inputs determine the target.
+    fn leak(columns: &[&str], output: &str, relation: &str)
+        let listed = quoted(columns);
+        let what = match columns {
+            [_] => format!("the input {listed} determines"),
+            _ => format!("the inputs {listed} determine"),
+        };
+        = data_warning(LEAK, "{what} `{output}`: {relation}")
+        .help(match columns {
+            [_] => format!("leave it out: `inputs = [..]` without {listed}"),
+            _ => format!("leave out the inputs that are computed from `{output}`: `inputs = [..]` without them"),
+        });
 
-/// Returns the warning that test rows are also training rows.
-pub fn repeated_rows(repeated: usize, test: usize, example: &str) -> Diagnostic {
-    let text = format!("{repeated} of {test} test rows are also training rows");
-    data_warning(&REPEATED_ROWS, text)
-        .note(format!("for instance {example}"))
-        .help("remove the copies before you split the rows")
-}
+    /// Returns the warning that test rows are also training rows.
+    fn repeated_rows(repeated: usize, test: usize, example: &str)
+        = data_warning(REPEATED_ROWS, "{repeated} of {test} test rows are also training rows")
+        .note("for instance {example}")
+        .help("remove the copies before you split the rows");
 
-/// Returns the warning that test rows or new rows are outside the range of the training rows. The warning shows the
-/// number of these rows, the number of all rows, and the two ranges.
-pub fn extrapolation(
-    column: &str,
-    (outside, all): (usize, usize),
-    ranges: [(f64, f64); 2],
-    kind: &str,
-) -> Diagnostic {
-    let [train, of_rows] = ranges.map(|(low, high)| format!("{low:.4} to {high:.4}"));
-    let text = format!("`{column}` is far outside its training range in {outside} of {all} {kind} rows");
-    data_warning(&EXTRAPOLATION, text)
-        .note(format!("training rows: {train}, {kind} rows: {of_rows}"))
-        .help(format!(
-            "use the same units in both, or add training rows that cover the range of the {kind} rows"
-        ))
-}
+    /// Returns the warning that test rows or new rows are outside the range of the training rows. The warning shows the
+    /// number of these rows, the number of all rows, and the two ranges.
+    fn extrapolation(column: &str, outside: usize, all: usize, ranges: [(f64, f64); 2], kind: &str)
+        let [train, of_rows] = ranges.map(|(low, high)| format!("{low:.4} to {high:.4}"));
+        = data_warning(EXTRAPOLATION, "`{column}` is far outside its training range in {outside} of {all} {kind} rows")
+        .note("training rows: {train}, {kind} rows: {of_rows}")
+        .help("use the same units in both, or add training rows that cover the range of the {kind} rows");
 
-/// Returns the warning that test rows are chosen at random although the rows are ordered by a column.
-pub fn ordered_rows(column: &str) -> Diagnostic {
-    let text = format!("the rows are in the order of `{column}`, but the test rows are chosen at random");
-    data_warning(&ORDERED_ROWS, text)
+    /// Returns the warning that test rows are chosen at random although the rows are ordered by a column.
+    fn ordered_rows(column: &str)
+        = data_warning(ORDERED_ROWS, "the rows are in the order of `{column}`, but the test rows are chosen at random")
         .help("if it is a time, test on the last rows, in a separate file: `test = csv(\"last.csv\")`")
-        .help(format!(
-            "if it is a row number, leave it out: `inputs = [..]` without `{column}`"
-        ))
-}
+        .help("if it is a row number, leave it out: `inputs = [..]` without `{column}`");
 
-/// Returns the warning that a level occurs in test rows but not in training rows.
-pub fn untrained_level(column: &str, level: i32, rows: usize) -> Diagnostic {
-    let text = format!("`{column}` is {level} in {rows} test rows and in no training row");
-    data_warning(&UNTRAINED_LEVEL, text)
+    /// Returns the warning that a level occurs in test rows but not in training rows.
+    fn untrained_level(column: &str, level: i32, rows: usize)
+        = data_warning(UNTRAINED_LEVEL, "`{column}` is {level} in {rows} test rows and in no training row")
         .note("the posterior of the parameters of this level is their prior")
-        .help("choose test rows whose levels also occur in training rows")
-}
+        .help("choose test rows whose levels also occur in training rows");
 
-/// Returns the warning that a number in a column probably stands for missing values.
-pub fn missing_as_number(column: &str, value: f64, rows: usize) -> Diagnostic {
-    let text = format!("`{column}` is {value} in {rows} rows, far from its other values");
-    data_warning(&MISSING_AS_NUMBER, text)
+    /// Returns the warning that a number in a column probably stands for missing values.
+    fn missing_as_number(column: &str, value: f64, rows: usize)
+        = data_warning(MISSING_AS_NUMBER, "`{column}` is {value} in {rows} rows, far from its other values")
         .note("it looks like a code for a missing value")
-        .help("leave these rows out, or fill in another value and add a 0/1 column that marks these rows")
-}
+        .help("leave these rows out, or fill in another value and add a 0/1 column that marks these rows");
 
-/// Returns the warning that a level of a column probably marks missing values.
-pub fn missing_as_level(column: &str, level: &str) -> Diagnostic {
-    let text = format!(
-        "the level `{level}` of `{column}` looks like a mark for missing values, but is treated like any other level"
-    );
-    data_warning(&MISSING_AS_NUMBER, text)
-        .help("leave the rows with this level out; if it is a real level and not a missing value, give it another name")
-}
+    /// Returns the warning that a level of a column probably marks missing values.
+    fn missing_as_level(column: &str, level: &str)
+        = data_warning(MISSING_AS_NUMBER, "the level `{level}` of `{column}` looks like a mark for missing values, but is treated like any other level")
+        .help("leave the rows with this level out; if it is a real level and not a missing value, give it another name");
 
-/// Returns the warning that many rows have the smallest or the largest value of a target, which is a sign of
-/// censoring.
-pub fn cut_off(target: &str, (end, which): (f64, &str), (rows, all): (usize, usize)) -> Diagnostic {
-    let text = format!("{rows} of {all} training rows have the {which} value of `{target}`, {end}");
-    let beyond = match which {
-        "least" => "log_cdf",
-        _ => "log_survival",
-    };
-    data_warning(&CUT_OFF, text)
+    /// Returns the warning that many rows have the smallest or the largest value of a target, which is a sign of
+    /// censoring.
+    fn cut_off(target: &str, end: f64, which: &str, rows: usize, all: usize)
+        let beyond = if which == "least" { "log_cdf" } else { "log_survival" };
+        = data_warning(CUT_OFF, "{rows} of {all} training rows have the {which} value of `{target}`, {end}")
         .note("values beyond it seem to have been recorded as this value (censored); a likelihood that treats them as exact measurements biases the estimates")
-        .help(format!("write a `dist` whose density at `y == {end}` is the probability of all values beyond it: `{beyond}`"))
-}
+        .help("write a `dist` whose density at `y == {end}` is the probability of all values beyond it: `{beyond}`");
 
-/// Returns the warning that `limit` takes the first rows of a file that is sorted by the target.
-pub fn sorted_by_target(target: &str, limit: usize) -> Diagnostic {
-    let text = format!("the {limit} training rows that `limit` selects are sorted by `{target}`");
-    data_warning(&SORTED_ROWS, text)
+    /// Returns the warning that `limit` takes the first rows of a file that is sorted by the target.
+    fn sorted_by_target(target: &str, limit: usize)
+        = data_warning(SORTED_ROWS, "the {limit} training rows that `limit` selects are sorted by `{target}`")
         .note("the first rows of a file that is sorted by the target are not like its other rows")
-        .help("shuffle the rows of the file before you use `limit`")
-}
+        .help("shuffle the rows of the file before you use `limit`");
 
-/// Returns the warning that the rows of a series are not in the order of a time column.
-pub fn unordered_series(output: &str, time: &str) -> Diagnostic {
-    let text = format!("`{output}` is a series, but the rows are not in the order of `{time}`");
-    data_warning(&UNORDERED_SERIES, text).help(format!("sort the file by `{time}`"))
-}
+    /// Returns the warning that the rows of a series are not in the order of a time column.
+    fn unordered_series(output: &str, time: &str)
+        = data_warning(UNORDERED_SERIES, "`{output}` is a series, but the rows are not in the order of `{time}`")
+        .help("sort the file by `{time}`");
 
-/// Returns the warning that a column holds dates that are written as whole numbers.
-pub fn dates(column: &str, example: f64) -> Diagnostic {
-    let text = format!("`{column}` holds dates as numbers, such as {example}");
-    data_warning(&DATES, text).help("convert the dates to the number of days since the first date")
-}
+    /// Returns the warning that a column holds dates that are written as whole numbers.
+    fn dates(column: &str, example: f64)
+        = data_warning(DATES, "`{column}` holds dates as numbers, such as {example}")
+        .help("convert the dates to the number of days since the first date");
 
-/// Returns the warning that two levels of a column differ only in case.
-pub fn same_levels(column: &str, first: &str, second: &str) -> Diagnostic {
-    let text =
-        format!("the levels `{first}` and `{second}` of `{column}` differ only in upper and lower case");
-    data_warning(&SAME_LEVELS, text).help("if both mean the same level, spell them alike in the file")
-}
+    /// Returns the warning that two levels of a column differ only in case.
+    fn same_levels(column: &str, first: &str, second: &str)
+        = data_warning(SAME_LEVELS, "the levels `{first}` and `{second}` of `{column}` differ only in upper and lower case")
+        .help("if both mean the same level, spell them alike in the file");
 
-/// Returns the warning that a real output has only two values.
-pub fn two_values(output: &str, low: f64, high: f64) -> Diagnostic {
-    let text = format!("`{output}` is declared `real`, but is {low} or {high} in all training rows");
-    data_warning(&TWO_VALUES, text).help(format!(
-        "declare `{output}: bool`, with the values 0 and 1, and `{output} ~ Bernoulli(..)`"
-    ))
-}
+    /// Returns the warning that a real output has only two values.
+    fn two_values(output: &str, low: f64, high: f64)
+        = data_warning(TWO_VALUES, "`{output}` is declared `real`, but is {low} or {high} in all training rows")
+        .help("declare `{output}: bool`, with the values 0 and 1, and `{output} ~ Bernoulli(..)`");
 
-/// Returns the warning that one of two columns determines the other. `rest` is the fraction of the variance that remains
-/// unexplained.
-pub fn redundant(first: &ColumnTerm, second: &ColumnTerm, rest: f64) -> Diagnostic {
-    let kind = kind(&[first, second]);
-    let nearly = if rest < 1e-9 { "" } else { "nearly " };
-    let text = format!(
-        "the {kind} `{}` and `{}` are {nearly}linear functions of each other",
-        first.text, second.text
-    );
-    data_warning(&REDUNDANT, text)
+    /// Returns the warning that one of two columns determines the other. `rest` is the fraction of the variance that remains
+    /// unexplained.
+    fn redundant(first: &ColumnTerm, second: &ColumnTerm, rest: f64)
+        let kind = kind([first, second]);
+        let nearly = if rest < 1e-9 { "" } else { "nearly " };
+        let [first, second] = [&first.text, &second.text];
+        = data_warning(REDUNDANT, "the {kind} `{first}` and `{second}` are {nearly}linear functions of each other")
         .note("the data do not identify their coefficients")
         .help(match kind {
-            "inputs" => format!("leave one out: `inputs = [..]` without `{}`", second.text),
-            _ => format!("leave one out of the sum: `{}`", second.text),
-        })
+            "inputs" => format!("leave one out: `inputs = [..]` without `{second}`"),
+            _ => format!("leave one out of the sum: `{second}`"),
+        });
 }
 
 /// Returns a noun for some columns: "inputs" if all of them are inputs, and "terms" otherwise.
-fn kind(terms: &[&ColumnTerm]) -> &'static str {
-    match terms.iter().all(|term| term.is_input) {
+fn kind<'a>(terms: impl IntoIterator<Item = &'a ColumnTerm>) -> &'static str {
+    match terms.into_iter().all(|term| term.is_input) {
         true => "inputs",
         false => "terms",
     }
 }
 
-/// Returns the warning that an input is the same in all rows of a model with an intercept.
-pub fn constant_input(column: &str, value: f64, intercept: &str) -> Diagnostic {
-    let text = format!(
-        "the input `{column}` is {value} in all training rows, so it duplicates the intercept `{intercept}`"
-    );
-    data_warning(&REDUNDANT, text)
+reports! {
+    /// Returns the warning that an input is the same in all rows of a model with an intercept.
+    fn constant_input(column: &str, value: f64, intercept: &str)
+        = data_warning(REDUNDANT, "the input `{column}` is {value} in all training rows, so it duplicates the intercept `{intercept}`")
         .note("the data do not identify their coefficients")
-        .help(format!("leave one out: `inputs = [..]` without `{column}`"))
-}
+        .help("leave one out: `inputs = [..]` without `{column}`");
 
-/// Returns the warning that one of several columns is a linear combination of the others, and of the intercept if the
-/// model has one.
-pub fn combined_inputs(terms: &[ColumnTerm], intercept: Option<&str>) -> Diagnostic {
-    let kind = kind(&terms.iter().collect::<Vec<&ColumnTerm>>());
-    let quoted: Vec<String> = terms.iter().map(|term| format!("`{}`", term.text)).collect();
-    let sum = format!("a linear combination of the {kind} {}", quoted.join(", "));
-    let text = match intercept {
-        Some(intercept) => {
-            format!("{sum} is the same in all training rows, so it duplicates the intercept `{intercept}`")
-        }
-        None => format!("{sum} is zero in all training rows"),
-    };
-    let last = terms.last().map_or("", |term| &*term.text);
-    let without = match kind {
-        "inputs" => format!("leave out one of them (`inputs = [..]` without `{last}`)"),
-        _ => format!("leave out one of these terms, such as `{last}`"),
-    };
-    let other = intercept.map_or("", |_| " or the intercept");
-    data_warning(&REDUNDANT, text)
+    /// Returns the warning that one of several columns is a linear combination of the others, and of the intercept if the
+    /// model has one.
+    fn combined_inputs(terms: &[ColumnTerm], intercept: Option<&str>)
+        let kind = kind(terms);
+        let listed = quoted(terms.iter().map(|term| &term.text));
+        let constant = match intercept {
+            Some(intercept) => format!("is the same in all training rows, so it duplicates the intercept `{intercept}`"),
+            None => "is zero in all training rows".to_owned(),
+        };
+        let last = terms.last().map_or("", |term| &*term.text);
+        let without = match kind {
+            "inputs" => format!("leave out one of them (`inputs = [..]` without `{last}`)"),
+            _ => format!("leave out one of these terms, such as `{last}`"),
+        };
+        let other = intercept.map_or("", |_| " or the intercept");
+        = data_warning(REDUNDANT, "a linear combination of the {kind} {listed} {constant}")
         .note("the data do not identify their coefficients: only the priors do")
-        .help(format!(
-            "{without}{other}; if the columns indicate the levels of one factor, replace them by a single input, `g: index(k)`"
-        ))
-}
+        .help("{without}{other}; if the columns indicate the levels of one factor, replace them by a single input, `g: index(k)`");
 
-/// Returns the warning that many targets are outside the range that the mean of the output can have.
-pub fn out_of_reach(
-    output: &str,
-    (beyond, rows): (usize, usize),
-    (low, high): (f64, f64),
-    is_standardised: bool,
-) -> Diagnostic {
-    let end = |value: f64| {
-        format!("{:.4}", value)
-            .trim_end_matches('0')
-            .trim_end_matches('.')
-            .to_owned()
-    };
-    let bounds = match (low.is_finite(), high.is_finite()) {
-        (true, true) => format!("between {} and {}", end(low), end(high)),
-        (true, false) => format!("above {}", end(low)),
-        (false, _) => format!("below {}", end(high)),
-    };
-    let text = format!(
-        "the mean of `{output}` is always {bounds}, but the targets of {beyond} of {rows} training rows are not"
-    );
-    let mut diagnostic = data_warning(&OUT_OF_REACH, text)
-        .note("the model cannot fit these rows, and noise does not explain the difference");
-    if is_standardised {
-        diagnostic = diagnostic.help(
-            "write `standardise = [inputs]`: about half of the values of a standardised target are negative",
-        );
-    }
-    diagnostic.help(
-        "leave out the function that bounds the mean, such as `tanh`, `sigmoid`, `relu` or `^ 2` after the last layer",
-    )
-}
+    /// Returns the warning that many targets are outside the range that the mean of the output can have.
+    fn out_of_reach(output: &str, beyond: usize, rows: usize, reach: [f64; 2], is_standardised: bool)
+        let [low, high] = reach.map(|end| {
+            let end = format!("{end:.4}");
+            end.trim_end_matches('0').trim_end_matches('.').to_owned()
+        });
+        let bounds = match reach.map(f64::is_finite) {
+            [true, true] => format!("between {low} and {high}"),
+            [true, false] => format!("above {low}"),
+            [false, _] => format!("below {high}"),
+        };
+        = data_warning(OUT_OF_REACH, "the mean of `{output}` is always {bounds}, but the targets of {beyond} of {rows} training rows are not")
+        .note("the model cannot fit these rows, and noise does not explain the difference")
+        .help_if(is_standardised.then_some("write `standardise = [inputs]`: about half of the values of a standardised target are negative"))
+        .help("leave out the function that bounds the mean, such as `tanh`, `sigmoid`, `relu` or `^ 2` after the last layer");
 
-/// Returns the warning that the values of an input are row numbers.
-pub fn identifier(column: &str, rows: usize) -> Diagnostic {
-    let text =
-        format!("the input `{column}` holds {rows} consecutive integers, one for each row, but not in order");
-    data_warning(&IDENTIFIER, text)
-        .help(format!("leave it out: `inputs = [..]` without `{column}`"))
-        .help("if it is a time, sort the rows by it and test on the last rows")
-}
+    /// Returns the warning that the values of an input are row numbers.
+    fn identifier(column: &str, rows: usize)
+        = data_warning(IDENTIFIER, "the input `{column}` holds {rows} consecutive integers, one for each row, but not in order")
+        .help("leave it out: `inputs = [..]` without `{column}`")
+        .help("if it is a time, sort the rows by it and test on the last rows");
 
-/// Returns the warning that training rows repeat earlier rows. `example` is the place of one of them.
-pub fn repeated_training_rows(repeated: usize, rows: usize, example: Option<&str>) -> Diagnostic {
-    let text = format!("{repeated} of {rows} training rows repeat an earlier row");
-    let mut found = data_warning(&REPEATED_TRAINING_ROWS, text);
-    if let Some(example) = example {
-        found = found.note(format!("for instance {example}"));
-    }
-    found
+    /// Returns the warning that training rows repeat earlier rows. `example` is the place of one of them.
+    fn repeated_training_rows(repeated: usize, rows: usize, example: Option<&str>)
+        = data_warning(REPEATED_TRAINING_ROWS, "{repeated} of {rows} training rows repeat an earlier row")
+        .notes(example.map(|example| format!("for instance {example}")))
         .note("copies are not new observations: standard deviations come out too small")
-        .help("remove the copies")
+        .help("remove the copies");
 }

@@ -2,10 +2,10 @@
 
 use bnnc_abi::manifest::{Output, OutputKind};
 use bnnc_abi::methods::laplace::{Laplace, Likelihood, Link};
-use bnnc_base::codes;
-use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::number::rounded;
-use bnnc_core::diagnostics::{average, data_warning, milder, warning};
+use bnnc_base::quoted::first_quoted;
+use bnnc_base::{codes, reports};
+use bnnc_core::diagnostics::{average, milder};
 
 codes! {
     pub(super) INTERVALS = "E0586", "predictive intervals that do not fit":
@@ -99,78 +99,42 @@ pub struct PriorFallback<'a> {
     pub likeness: f64,
 }
 
-/// Returns the warning that the predictions of a variational posterior do not depend on the inputs.
-pub fn collapsed(infer: &str, collapse: &PriorFallback<'_>) -> Diagnostic {
-    let variation = rounded(collapse.variation, 2);
-    let what = match collapse.target {
-        Some(target) => format!(
-            "its mean prediction of `{}` has a standard deviation of {variation} over the training rows, but the target has a standard deviation of {}",
-            collapse.output,
-            rounded(target, 2)
-        ),
-        None => format!(
-            "its probabilities of `{}` have a standard deviation of at most {variation} over the training rows",
-            collapse.output
-        ),
-    };
-    let likeness = percent(collapse.likeness);
-    let nearby = match collapse.target {
-        Some(_) => format!(
-            "the mean squared difference of targets is only {likeness} as large between rows with similar inputs as between random rows"
-        ),
-        None => {
-            format!("rows with similar inputs have different classes only {likeness} as often as random rows")
-        }
-    };
-    let text = format!("`{infer}` fell back to the prior: {what}");
-    data_warning(&COLLAPSED, text)
-        .note(format!(
-            "the posterior of {} of the weights equals their prior, although the inputs do inform the target: {nearby}",
-            percent(collapse.at_prior)
-        ))
+reports! {
+    /// Returns the warning that the predictions of a variational posterior do not depend on the inputs.
+    fn collapsed(infer: &str, collapse: &PriorFallback<'_>)
+        let (output, variation) = (collapse.output, rounded(collapse.variation, 2));
+        let what = match collapse.target {
+            Some(target) => format!("mean prediction of `{output}` has a standard deviation of {variation} over the training rows, but the target has a standard deviation of {}", rounded(target, 2)),
+            None => format!("probabilities of `{output}` have a standard deviation of at most {variation} over the training rows"),
+        };
+        let likeness = percent(collapse.likeness);
+        let nearby = match collapse.target {
+            Some(_) => format!("the mean squared difference of targets is only {likeness} as large between rows with similar inputs as between random rows"),
+            None => format!("rows with similar inputs have different classes only {likeness} as often as random rows"),
+        };
+        = data_warning(COLLAPSED, "`{infer}` fell back to the prior: its {what}")
+        .note("the posterior of {} of the weights equals their prior, although the inputs do inform the target: {nearby}",
+            percent(collapse.at_prior))
         .help("use `laplace` around a `map`, or `nuts`, which do not assume independent weights")
-        .help("or use fewer units (such as `Dense(10)`) together with a narrow start (`Normal(scale = 0.05)`) and `restarts = 4`")
-}
+        .help("or use fewer units (such as `Dense(10)`) together with a narrow start (`Normal(scale = 0.05)`) and `restarts = 4`");
 
-/// Returns the warning that the predictions at a maximum do not depend on the inputs. `weights` lists the weights that are at the mean of their
-/// prior, each with its prior standard deviation. `parameters` is the number of parameters.
-pub fn ignored_inputs(
-    (infer, output): (&str, &str),
-    rows: usize,
-    weights: &[(&str, f64)],
-    parameters: usize,
-) -> Diagnostic {
-    let text = format!(
-        "`{infer}` ignores the inputs: its prediction of `{output}` is the same in all {rows} training rows"
-    );
-    let names: Vec<String> = weights
-        .iter()
-        .take(3)
-        .map(|(name, _)| format!("`{name}`"))
-        .collect();
-    let more = match weights.len() - names.len() {
-        0 => String::new(),
-        more => format!(" and {more} more"),
-    };
-    let narrow = weights.iter().filter(|(_, sd)| *sd < WIDE);
-    let narrowest = narrow.min_by(|(_, one), (_, other)| one.total_cmp(other));
-    let warning = data_warning(&IGNORED_INPUTS, text)
-        .note(format!(
-            "{}{more} are at the mean of their prior: with {parameters} parameters the density is highest there, although \
-             the prior has almost no mass there",
-            names.join(", ")
-        ));
-    // Under a narrow prior, the predictions of the exact posterior are nearly constant too. Another method or a smaller network would therefore not
-    // help.
-    match narrowest {
-        Some((name, sd)) => warning.help(format!(
-            "widen the priors of the weights: `prior = Normal(0, {WIDE})`; the prior of `{name}` now has a standard deviation of only {}",
-            rounded(*sd, 3)
-        )),
-        None => warning
-            .help("use `nuts`, which averages over the weights instead of maximising")
-            .help("or use fewer layers or units"),
-    }
+    /// Returns the warning that the predictions at a maximum do not depend on the inputs. `weights` lists the weights that are at the mean of their
+    /// prior, each with its prior standard deviation. `parameters` is the number of parameters.
+    fn ignored_inputs(infer: &str, output: &str, rows: usize, weights: &[(&str, f64)], parameters: usize)
+        let narrow = weights.iter().filter(|(_, sd)| *sd < WIDE);
+        let narrowest = narrow.min_by(|(_, one), (_, other)| one.total_cmp(other));
+        = data_warning(IGNORED_INPUTS, "`{infer}` ignores the inputs: its prediction of `{output}` is the same in all {rows} training rows")
+        .note("{} are at the mean of their prior: with {parameters} parameters the density is highest there, although the prior has almost no mass there",
+            first_quoted(weights.iter().map(|(name, _)| name), 3))
+        // Under a narrow prior, the predictions of the exact posterior are nearly constant too. Another method or a smaller
+        // network would therefore not help.
+        .helps(match narrowest {
+            Some((name, sd)) => vec![format!("widen the priors of the weights: `prior = Normal(0, {WIDE})`; the prior of `{name}` now has a standard deviation of only {}", rounded(*sd, 3))],
+            None => vec![
+                "use `nuts`, which averages over the weights instead of maximising".to_owned(),
+                "or use fewer layers or units".to_owned(),
+            ],
+        });
 }
 
 /// A prior counts as narrow if the prior standard deviation of a weight is below this value.
@@ -180,55 +144,36 @@ fn percent(share: f64) -> String {
     format!("{:.1} %", 100.0 * share)
 }
 
-/// Returns the warning that the 90 % intervals contain too small a fraction of the rows. `held` is this fraction.
-pub fn narrow_intervals(infer: &str, output: &Output, held: f64, fitted: IntervalRows<'_>) -> Diagnostic {
-    let IntervalRows { rows, is_point } = fitted;
-    let text = format!(
-        "the 90 % intervals of `{}` in `{infer}` hold {} of the {rows} rows",
-        output.name,
-        percent(held)
-    );
-    let warning = data_warning(&INTERVALS, text);
-    let is_count = output.kind == OutputKind::Count;
-    let warning = match (is_count, output.fixed_variance) {
-        (true, _) => warning,
-        (false, true) => warning.help(ESTIMATE),
-        (false, false) => {
-            warning.help("check that the prior of the noise allows values as large as the errors")
-        }
-    };
-    if rows == "test" {
-        let warning = match is_point {
-            true => warning.help("average over the parameters by `nuts` or `vi`: away from the training rows, a point estimate ignores the uncertainty of the parameters"),
-            false => warning,
+reports! {
+    /// Returns the warning that the 90 % intervals contain too small a fraction of the rows. `held` is this fraction.
+    fn narrow_intervals(infer: &str, output: &Output, held: f64, fitted: IntervalRows<'_>)
+        let IntervalRows { rows, is_point } = fitted;
+        let is_count = output.kind == OutputKind::Count;
+        let is_test = rows == "test";
+        let noise = match output.fixed_variance {
+            true => ESTIMATE,
+            false => "check that the prior of the noise allows values as large as the errors",
         };
-        return warning
-            .help("if the intervals hold a larger share of the training rows, the model overfits: use a smaller model or \
-                   narrower priors");
-    }
-    let heavier = match is_count {
-        true => "NegativeBinomial",
-        false => "StudentT",
-    };
-    match (output.family.as_deref() == Some(heavier), is_count) {
-        (true, _) => warning,
-        (false, true) => {
-            warning.help("use `NegativeBinomial` if the variance of the counts is larger than their mean")
-        }
-        (false, false) => warning.help("use `StudentT` if there are outliers"),
-    }
-}
+        let (heavier, help) = match is_count {
+            true => ("NegativeBinomial", "use `NegativeBinomial` if the variance of the counts is larger than their mean"),
+            false => ("StudentT", "use `StudentT` if there are outliers"),
+        };
+        let is_heavy = output.family.as_deref() == Some(heavier);
+        = data_warning(INTERVALS, "the 90 % intervals of `{}` in `{infer}` hold {} of the {rows} rows", output.name, percent(held))
+        .help_if((!is_count).then_some(noise))
+        .help_if((is_test && is_point).then_some("average over the parameters by `nuts` or `vi`: away from the training rows, a point estimate ignores the uncertainty of the parameters"))
+        .help_if(match is_test {
+            true => Some("if the intervals hold a larger share of the training rows, the model overfits: use a smaller model or narrower priors"),
+            false => (!is_heavy).then_some(help),
+        });
 
-/// Returns the warning that the 50 % intervals contain all rows.
-pub fn wide_intervals(infer: &str, output: &Output, rows: &str) -> Diagnostic {
-    let text = format!(
-        "the 50 % intervals of `{}` in `{infer}` hold all {rows} rows",
-        output.name
-    );
-    data_warning(&INTERVALS, text).help(match output.fixed_variance {
-        true => ESTIMATE,
-        false => "check that the prior of the noise allows values as small as the errors",
-    })
+    /// Returns the warning that the 50 % intervals contain all rows.
+    fn wide_intervals(infer: &str, output: &Output, rows: &str)
+        = data_warning(INTERVALS, "the 50 % intervals of `{}` in `{infer}` hold all {rows} rows", output.name)
+        .help(match output.fixed_variance {
+            true => ESTIMATE,
+            false => "check that the prior of the noise allows values as small as the errors",
+        });
 }
 
 /// The advice for a program whose noise level is a fixed number.
@@ -243,58 +188,33 @@ pub struct IntervalRows<'a> {
     pub is_point: bool,
 }
 
-/// Returns the warning that the mean error of predictions is larger than the scatter of the errors.
-///
-/// If the training has not converged, this is the likely reason for the error.
-pub fn biased(
-    (infer, output): (&str, &str),
-    (mean, sd): (f64, f64),
-    rows: &str,
-    is_converged: bool,
-) -> Diagnostic {
-    let direction = if mean > 0.0 { "below" } else { "above" };
-    let text = format!(
-        "the predictions of `{output}` in `{infer}` are on average {} {direction} the values observed in the {rows} rows",
-        number(mean.abs())
-    );
-    let warning = data_warning(&BIASED, text).note(format!(
-        "the standard deviation of the errors is only {}",
-        number(sd)
-    ));
-    match rows {
-        _ if !is_converged => warning.help(format!(
-            "`{infer}` has not converged (E0533), which is the likely cause: follow the advice of that warning first"
-        )),
-        "test" => warning.help("check that the test rows are like the training rows"),
-        _ => warning.help("add an intercept, `a + ..`, whose prior is as wide as the spread of the target, or set `standardise = [inputs, target]`"),
-    }
-}
+reports! {
+    /// Returns the warning that the mean error of predictions is larger than the scatter of the errors.
+    ///
+    /// If the training has not converged, this is the likely reason for the error.
+    fn biased(infer: &str, output: &str, mean: f64, sd: f64, rows: &str, is_converged: bool)
+        let direction = if mean > 0.0 { "below" } else { "above" };
+        = data_warning(BIASED, "the predictions of `{output}` in `{infer}` are on average {} {direction} the values observed in the {rows} rows",
+            number(mean.abs()))
+        .note("the standard deviation of the errors is only {}", number(sd))
+        .help(match rows {
+            _ if !is_converged => format!("`{infer}` has not converged (E0533), which is the likely cause: follow the advice of that warning first"),
+            "test" => "check that the test rows are like the training rows".to_owned(),
+            _ => "add an intercept, `a + ..`, whose prior is as wide as the spread of the target, or set `standardise = [inputs, target]`".to_owned(),
+        });
 
-/// Returns the warning that the accuracy is not higher than the relative frequency of the most frequent class.
-pub fn majority(
-    (infer, output): (&str, &str),
-    (accuracy, share): (f64, f64),
-    class: &str,
-    rows: &str,
-) -> Diagnostic {
-    let text = format!(
-        "the accuracy of `{infer}`, {}, is not better than always predicting `{output}` = {class}, the class of {} of the {rows} rows",
-        percent(accuracy),
-        percent(share)
-    );
-    data_warning(&MAJORITY, text)
-        .help("compare by metrics of the probabilities: `compare .. by log_likelihood, brier`")
-}
+    /// Returns the warning that the accuracy is not higher than the relative frequency of the most frequent class.
+    fn majority(infer: &str, output: &str, accuracy: f64, share: f64, class: &str, rows: &str)
+        = data_warning(MAJORITY, "the accuracy of `{infer}`, {}, is not better than always predicting `{output}` = {class}, the class of {} of the {rows} rows",
+            percent(accuracy), percent(share))
+        .help("compare by metrics of the probabilities: `compare .. by log_likelihood, brier`");
 
-/// Returns the warning that a posterior mean is outside the range of plausible values under the prior.
-pub fn prior_conflict(infer: &str, parameter: &str, mean: f64, (low, high): (f64, f64)) -> Diagnostic {
-    let text = format!(
-        "the posterior mean of `{parameter}` in `{infer}` is {}, where the prior has almost no mass",
-        number(mean)
-    );
-    data_warning(&PRIOR_CONFLICT, text)
-        .note(format!("values from {} to {} are plausible under the prior", number(low), number(high)))
-        .help("standardise the data (`standardise = [inputs, target]`), or write the prior in the unit of the data")
+    /// Returns the warning that a posterior mean is outside the range of plausible values under the prior.
+    fn prior_conflict(infer: &str, parameter: &str, mean: f64, low: f64, high: f64)
+        = data_warning(PRIOR_CONFLICT, "the posterior mean of `{parameter}` in `{infer}` is {}, where the prior has almost no mass",
+            number(mean))
+        .note("values from {} to {} are plausible under the prior", number(low), number(high))
+        .help("standardise the data (`standardise = [inputs, target]`), or write the prior in the unit of the data");
 }
 
 /// Formats a number with four significant digits.
@@ -302,62 +222,36 @@ fn number(value: f64) -> String {
     rounded(value, 4)
 }
 
-/// Returns the warning that the likelihood does not have a finite maximum. There is a direction in the space of the parameters with flat priors
-/// in which the likelihood does not decrease.
-pub fn no_finite_maximum(infer: &str, parameters: &[&str]) -> Diagnostic {
-    let text = format!(
-        "`{infer}` has no maximum: its likelihood does not fall, however large the values of {} become",
-        first_three(parameters)
-    );
-    data_warning(&NO_FINITE_MAXIMUM, text)
+reports! {
+    /// Returns the warning that the likelihood does not have a finite maximum. There is a direction in the space of the parameters with flat priors
+    /// in which the likelihood does not decrease.
+    fn no_finite_maximum(infer: &str, parameters: &[String])
+        = data_warning(NO_FINITE_MAXIMUM, "`{infer}` has no maximum: its likelihood does not fall, however large the values of {} become",
+            first_quoted(parameters, 3))
         .note("estimates and standard deviations only describe the point where the training stopped")
-        .help("give these parameters proper priors, such as `Normal(0, 2.5)`")
-}
+        .help("give these parameters proper priors, such as `Normal(0, 2.5)`");
 
-/// Returns the warning that the likelihood does not decrease even if the values of some parameters become very large, and that the priors of these
-/// parameters are too wide to bound them.
-pub fn bounded_by_wide_priors(infer: &str, elements: &[String]) -> Diagnostic {
-    let text = format!(
-        "the maximum of `{infer}` depends only on its wide priors: the likelihood does not fall, however large the values of {} become",
-        first_three(elements)
-    );
-    data_warning(&NO_FINITE_MAXIMUM, text)
+    /// Returns the warning that the likelihood does not decrease even if the values of some parameters become very large, and that the priors of these
+    /// parameters are too wide to bound them.
+    fn bounded_by_wide_priors(infer: &str, elements: &[String])
+        = data_warning(NO_FINITE_MAXIMUM, "the maximum of `{infer}` depends only on its wide priors: the likelihood does not fall, however large the values of {} become",
+            first_quoted(elements, 3))
         .note("the posterior is many times wider than the curvature at the maximum suggests")
         .help("use narrower priors, such as `Normal(0, 2.5)` for standardised inputs")
-        .help("or use `nuts`, which does not need a maximum")
-}
+        .help("or use `nuts`, which does not need a maximum");
 
-/// Returns the first three names, quoted, and the number of the others.
-fn first_three(names: &[impl AsRef<str>]) -> String {
-    let quoted = names.iter().take(3).map(|name| format!("`{}`", name.as_ref()));
-    let listed = quoted.collect::<Vec<_>>().join(", ");
-    match names.len() {
-        0..=3 => listed,
-        count => format!("{listed} and {} more", count - 3),
-    }
-}
-
-/// Returns the warning that an approximation predicts worse than its centre. The two numbers are mean log predictive densities of the rows of this
-/// `kind`. The first number is computed at the centre, and the second under the approximation.
-pub fn worse_than_centre(infer: &str, [centre, own]: [f64; 2], kind: &str, laplace: &Laplace) -> Diagnostic {
-    let text = format!(
-        "`{infer}` predicts worse than its own centre: the mean log predictive density of the {kind} rows is {}, but {} under the centre alone",
-        rounded(own, 4),
-        rounded(centre, 4)
-    );
-    let warning = warning(&WORSE_THAN_CENTRE, text).note("the Gaussian is wider than the posterior");
-    let warning = match (milder(laplace), laplace.options.link) {
-        (Some(options), _) => warning.help(format!(
-            "use options that keep the class probabilities close to those of the centre: {options}"
-        )),
-        (None, Link::Weights) if laplace.likelihood == Likelihood::Normal => {
-            warning.help("linearise the predictions: leave `link = weights` out")
-        }
-        (None, _) => warning,
-    };
-    let centre = match laplace.search {
-        true => "or use the centre alone: `map` with the same search options",
-        false => "or use the centre alone: the inference that it starts from",
-    };
-    warning.help(average(laplace)).help(centre)
+    /// Returns the warning that an approximation predicts worse than its centre. The two numbers are mean log predictive densities of the rows of this
+    /// `kind`. The first number is computed at the centre, and the second under the approximation.
+    fn worse_than_centre(infer: &str, densities: [f64; 2], kind: &str, laplace: &Laplace)
+        let [centre, own] = densities.map(|density| rounded(density, 4));
+        let is_linearised = laplace.options.link != Link::Weights || laplace.likelihood != Likelihood::Normal;
+        let milder = milder(laplace).map(|options| format!("use options that keep the class probabilities close to those of the centre: {options}"));
+        = program_warning(WORSE_THAN_CENTRE, "`{infer}` predicts worse than its own centre: the mean log predictive density of the {kind} rows is {own}, but {centre} under the centre alone")
+        .note("the Gaussian is wider than the posterior")
+        .help_if(milder.or_else(|| (!is_linearised).then(|| "linearise the predictions: leave `link = weights` out".to_owned())))
+        .help(average(laplace))
+        .help(match laplace.search {
+            true => "or use the centre alone: `map` with the same search options",
+            false => "or use the centre alone: the inference that it starts from",
+        });
 }

@@ -1,10 +1,8 @@
 //! Diagnostics about the scales of columns.
 
 use super::data::ColumnTerm;
-use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::number::rounded;
 use bnnc_base::{codes, reports};
-use bnnc_core::diagnostics::warning;
 
 /// Formats a number with three significant digits.
 fn short(value: f64) -> String {
@@ -46,129 +44,83 @@ reports! {
     /// Returns the warning that the mean of an input is `ratio` standard deviations from zero, and that the intercept and the weights are independent
     /// in the variational family.
     fn far_from_zero(data: &str, column: &str, intercept: &str, ratio: f64)
-        = of_program(FAR_FROM_ZERO, "`vi` treats `{intercept}` and the weight of `{column}` as independent, but they are correlated")
-        .as_warning()
+        = program_warning(FAR_FROM_ZERO, "`vi` treats `{intercept}` and the weight of `{column}` as independent, but they are correlated")
         .note("the mean of `{column}` is {0} standard deviations from zero: the posterior standard deviations of both parameters are about {0} times too small",
             short(ratio))
         .help(standardise(data))
         .help("or give both one family: `{intercept}, .. ~ FullRankNormal()`");
-}
 
-/// Returns the warning that intercepts and effects are correlated, so that the variational family makes the standard deviation of the parameter
-/// `name` up to `factor` times too small. `all` are the parameters, including `name`.
-pub fn correlated_effects(all: &[&str], name: &str, factor: f64) -> Diagnostic {
-    let text = match all {
-        [one, other] => {
-            format!(
-                "`vi` treats `{one}` and `{other}` as independent, but the data mainly determine their sums"
-            )
-        }
-        _ => format!(
-            "`vi` treats the elements of `{}` as independent, but the data mainly determine their sums",
-            all.join("`, `")
-        ),
-    };
-    warning(&CORRELATED, text)
-        .note(format!(
-            "the standard deviation of `{name}` is about {} times too small",
-            short(factor)
-        ))
-        .help(format!(
-            "use a family with correlations: `{} ~ FullRankNormal()`",
-            all.join(", ")
-        ))
-        .help("or use `nuts`")
-}
+    /// Returns the warning that intercepts and effects are correlated, so that the variational family makes the standard deviation of the parameter
+    /// `name` up to `factor` times too small. `all` are the parameters, including `name`.
+    fn correlated_effects(all: &[&str], name: &str, factor: f64)
+        let effects = match all {
+            [one, other] => format!("`{one}` and `{other}`"),
+            _ => format!("the elements of `{}`", all.join("`, `")),
+        };
+        = program_warning(CORRELATED, "`vi` treats {effects} as independent, but the data mainly determine their sums")
+        .note("the standard deviation of `{name}` is about {} times too small", short(factor))
+        .help("use a family with correlations: `{} ~ FullRankNormal()`", all.join(", "))
+        .help("or use `nuts`");
 
-reports! {
     /// Returns the warning that the coefficients of different classes are correlated, so that the variational family makes their standard deviations up to
     /// `factor` times too small.
     fn correlated_classes(name: &str, factor: f64)
-        = of_program(CORRELATED, "`vi` treats the elements of `{name}` for different classes as independent, but the data determine only their differences")
-        .as_warning()
+        = program_warning(CORRELATED, "`vi` treats the elements of `{name}` for different classes as independent, but the data determine only their differences")
         .note("the standard deviations of `{name}` are about {} times too small; those of the differences are not",
             short(factor))
         .help("use a family with correlations: `{name} ~ FullRankNormal()`")
         .help("or use `nuts`");
-}
 
-/// Returns the warning that the column of a coefficient is correlated with another column. The variational family then makes the standard
-/// deviation of the coefficient up to `factor` times too small. `first` and `second` are the parameters of the two columns.
-pub fn correlated([column, other]: &[ColumnTerm; 2], [first, second]: [&str; 2], factor: f64) -> Diagnostic {
-    let names = match first == second {
-        true => first.to_owned(),
-        false => format!("{first}, {second}"),
-    };
-    let text = format!(
-        "`vi` treats the coefficients of `{}` and `{}` as independent, but the columns are correlated",
-        column.text, other.text
-    );
-    warning(&CORRELATED, text)
-        .note(format!(
-            "the standard deviation of the coefficient of `{}` is about {} times too small",
-            column.text,
-            short(factor)
-        ))
-        .help(format!(
-            "use a family with correlations: `{names} ~ FullRankNormal()`"
-        ))
-        .help("or use `nuts`")
-}
+    /// Returns the warning that the column of a coefficient is correlated with another column. The variational family then makes the standard
+    /// deviation of the coefficient up to `factor` times too small. `parameters` are the names of the parameters of the two columns.
+    fn correlated(columns: &[ColumnTerm; 2], parameters: [&str; 2], factor: f64)
+        let [column, other] = columns.each_ref().map(|term| &term.text);
+        let names = match parameters {
+            [first, second] if first == second => first.to_owned(),
+            [first, second] => format!("{first}, {second}"),
+        };
+        = program_warning(CORRELATED, "`vi` treats the coefficients of `{column}` and `{other}` as independent, but the columns are correlated")
+        .note("the standard deviation of the coefficient of `{column}` is about {} times too small", short(factor))
+        .help("use a family with correlations: `{names} ~ FullRankNormal()`")
+        .help("or use `nuts`");
 
-/// Returns the warning that the smallest and the largest standard deviation among the inputs of a data item are very different.
-pub fn scales_differ(data: &str, [narrow, wide]: &[(String, f64); 2]) -> Diagnostic {
-    let text = format!(
-        "the inputs of `{data}` have standard deviations from {} (`{}`) to {} (`{}`)",
-        short(narrow.1),
-        narrow.0,
-        short(wide.1),
-        wide.0
-    );
-    warning(&INPUT_SCALES, text).help(standardise(data))
-}
+    /// Returns the warning that the smallest and the largest standard deviation among the inputs of a data item are very different.
+    fn scales_differ(data: &str, ends: &[(String, f64); 2])
+        let [narrow, wide] = ends;
+        = program_warning(INPUT_SCALES, "the inputs of `{data}` have standard deviations from {} (`{}`) to {} (`{}`)",
+            short(narrow.1), narrow.0, short(wide.1), wide.0)
+        .help(standardise(data));
 
-reports! {
     /// Returns the warning that the root mean square of an input is large.
     fn large_input(data: &str, column: &str, size: f64)
-        = of_program(INPUT_SCALES, "the input `{column}` of `{data}` is large: its root mean square is {}",
+        = program_warning(INPUT_SCALES, "the input `{column}` of `{data}` is large: its root mean square is {}",
             short(size))
-        .as_warning()
         .help(standardise(data));
-}
 
-/// Returns the warning that the largest root mean square of a pixel is large or small.
-pub fn pixels(data: &str, size: f64) -> Diagnostic {
-    let is_large = size > 1.0;
-    let text = format!(
-        "the pixels of `{data}` are {}: the largest root mean square is {}",
-        if is_large { "large" } else { "small" },
-        short(size)
-    );
-    warning(&INPUT_SCALES, text).help(format!("write `normalise = channels` in the options of `{data}`"))
-}
+    /// Returns the warning that the largest root mean square of a pixel is large or small.
+    fn pixels(data: &str, size: f64)
+        = program_warning(INPUT_SCALES, "the pixels of `{data}` are {}: the largest root mean square is {}",
+            if size > 1.0 { "large" } else { "small" }, short(size))
+        .help("write `normalise = channels` in the options of `{data}`");
 
-reports! {
     /// Returns the warning that the root mean square of an input is small.
     fn small_input(data: &str, column: &str, size: f64)
-        = of_program(INPUT_SCALES, "the input `{column}` of `{data}` is small: its root mean square is {}",
+        = program_warning(INPUT_SCALES, "the input `{column}` of `{data}` is small: its root mean square is {}",
             short(size))
-        .as_warning()
         .help(standardise(data));
 
     /// Returns the warning that chains are stuck, and that the likely cause is an input with a large root mean square.
     fn stuck_by_input(infer: &str, data: &str, column: &str, size: f64)
-        = of_program(INPUT_SCALES, "the chains of `{infer}` are stuck, and the input `{column}` of `{data}` is large: its root mean square is {}",
+        = program_warning(INPUT_SCALES, "the chains of `{infer}` are stuck, and the input `{column}` of `{data}` is large: its root mean square is {}",
             short(size))
-        .as_warning()
         .note("chains start at parameter values of about 1, far from the values that such a large input needs")
         .help(standardise(data))
         .help("or start from a point estimate: `infer best = map(..)` and `start = best, jitter = 0.1`");
 
     /// Returns the warning that chains are stuck, and that the likely cause is an output with a large root mean square.
     fn stuck_by_output(infer: &str, data: &str, output: &str, size: f64)
-        = of_program(INPUT_SCALES, "the chains of `{infer}` are stuck, and the output `{output}` of `{data}` is large: its root mean square is {}",
+        = program_warning(INPUT_SCALES, "the chains of `{infer}` are stuck, and the output `{output}` of `{data}` is large: its root mean square is {}",
             short(size))
-        .as_warning()
         .note("chains start at parameter values of about 1, far from the values that such a large output needs")
         .help("write `standardise = [inputs, target]` in the options of `{data}`");
 }

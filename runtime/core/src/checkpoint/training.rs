@@ -6,10 +6,9 @@ use bnnc_base::checksum::Checksum;
 use bnnc_base::diagnostic::Diagnostic;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
+use std::{fs, io};
 
 /// The time between the start of a training run and its first commit. Each later interval is twice
 /// as long as the one before.

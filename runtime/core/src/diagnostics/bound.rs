@@ -1,6 +1,5 @@
 //! Diagnostics of parameters that are at an end of their interval, at the maximum or in most of the posterior.
 
-use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::number::rounded;
 use bnnc_base::{codes, reports};
 
@@ -24,15 +23,13 @@ codes! {
 reports! {
     /// A warning: the posterior of a parameter is concentrated at an end of the interval of this parameter.
     fn at_bound(infer: &str, parameter: &str, end: f64)
-        = of_data(AT_BOUND, "the posterior of `{parameter}` in `{infer}` piles up at {end}, the bound of its type or prior")
-        .as_warning()
+        = data_warning(AT_BOUND, "the posterior of `{parameter}` in `{infer}` piles up at {end}, the bound of its type or prior")
         .note("the bound, not the data, determines the estimate")
         .help("widen the interval, or remove it");
 
     /// A warning: at the maximum of the density, a parameter is at an end of its interval.
     fn maximum_at_bound(infer: &str, parameter: &str, end: f64)
-        = of_data(AT_BOUND, "the maximum of `{infer}` has `{parameter}` at {end}, the bound of its type or prior")
-        .as_warning()
+        = data_warning(AT_BOUND, "the maximum of `{infer}` has `{parameter}` at {end}, the bound of its type or prior")
         .note("the density rises up to the bound, so a standard deviation there is meaningless")
         .help("widen the interval, or remove it; or use `nuts`");
 
@@ -44,8 +41,7 @@ reports! {
     /// The approximation of the parameter is therefore log-normal, with the mean `exp(1 / 2) = 1.65` and the
     /// standard deviation `1.65 sqrt(e - 1) = 2.16`. The correct mean and standard deviation are both 1.
     fn skewed_at_bound(infer: &str, parameter: &str, end: f64)
-        = of_data(AT_BOUND, "the posterior of `{parameter}` in `{infer}` piles up at {end}, the end of its type or prior: a Gaussian does not fit this posterior")
-        .as_warning()
+        = data_warning(AT_BOUND, "the posterior of `{parameter}` in `{infer}` piles up at {end}, the end of its type or prior: a Gaussian does not fit this posterior")
         .note("the mean is up to 1.6 times, and the standard deviation up to 2.2 times, as far from the end as it should be")
         .help("use `nuts`")
         .help("or widen the interval, or leave the interval out");
@@ -68,26 +64,15 @@ pub struct NoDeviation<'a> {
     pub is_dense: bool,
 }
 
-/// An error: the standard deviation that a Laplace approximation gives a parameter would be wrong. The reason
-/// is that the curvature does not include the slope of the density at the end of the parameter's range.
-pub fn no_deviation_at_bound(found: &NoDeviation<'_>) -> Diagnostic {
-    let NoDeviation {
-        infer,
-        parameter,
-        end,
-        factor,
-        is_dense,
-    } = *found;
-    let text = format!("the maximum of `{infer}` has `{parameter}` at {end}, the end of its type or prior");
-    let curvature = match is_dense {
-        true => "`curvature = hessian`",
-        false => "`structure = full, curvature = hessian`",
-    };
-    Diagnostic::of_program(&AT_BOUND, text)
-        .note(format!(
-            "the curvature leaves out the slope of the density at the end of the parameter's range: on the unconstrained scale, the standard deviation would be {} times its correct value",
-            rounded(factor, 2)
-        ))
-        .help(format!("use {curvature}, or `nuts`"))
-        .help("or widen the interval, or leave the interval out")
+reports! {
+    /// An error: the standard deviation that a Laplace approximation gives a parameter would be wrong. The reason
+    /// is that the curvature does not include the slope of the density at the end of the parameter's range.
+    fn no_deviation_at_bound(found: &NoDeviation<'_>)
+        let NoDeviation { infer, parameter, end, factor, is_dense } = *found;
+        let structure = if is_dense { "" } else { "structure = full, " };
+        = of_program(AT_BOUND, "the maximum of `{infer}` has `{parameter}` at {end}, the end of its type or prior")
+        .note("the curvature leaves out the slope of the density at the end of the parameter's range: on the unconstrained scale, the standard deviation would be {} times its correct value",
+            rounded(factor, 2))
+        .help("use `{structure}curvature = hessian`, or `nuts`")
+        .help("or widen the interval, or leave the interval out");
 }

@@ -1,13 +1,11 @@
 //! Diagnostics of Laplace approximations whose curvature leaves out a part of the second
 //! derivative.
 
-use super::warning;
 use bnnc_abi::method::{self, Finds, MethodDef};
 use bnnc_abi::methods::laplace::{CurvatureKind, GaussianOptions, Laplace, Likelihood, Link, Structure};
 use bnnc_abi::methods::sampling::SamplerKind;
-use bnnc_base::codes;
-use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::number::rounded;
+use bnnc_base::{codes, reports};
 
 codes! {
     pub(super) MISJUDGED_PARAMETER = "E0671", "a standard deviation that the curvature makes too small or too large":
@@ -64,50 +62,31 @@ pub fn average(laplace: &Laplace) -> String {
     )
 }
 
-/// A warning: the Gaussian has too small or too large a standard deviation for a parameter.
-/// `curvature` is a ratio of second derivatives along a direction that moves the parameter. The
-/// actual second derivative is divided by the one that the Gaussian has along this direction. Above
-/// 1, `curvature` is the variance of the Gaussian divided by the variance that the whole second
-/// derivative gives.
-pub fn misjudged_parameter(
-    infer: &str,
-    (parameter, curvature): (&str, f64),
-    options: &GaussianOptions,
-) -> Diagnostic {
-    let kind = match options.curvature {
-        CurvatureKind::Fisher => "fisher",
-        CurvatureKind::Ggn | CurvatureKind::Hessian => "ggn",
-    };
-    let note = format!(
-        "`curvature = {kind}` leaves out a part of the second derivative; this part is large if the model does not fit the data, for instance because the prior contradicts the data"
-    );
-    let hessian = match options.structure {
-        Structure::Full | Structure::Diagonal => "use `curvature = hessian`, or `nuts`",
-        Structure::Kronecker | Structure::LowRank(_) | Structure::Functional(_) => {
-            "use `structure = full, curvature = hessian`, or `nuts`"
-        }
-    };
-    if curvature <= 0.0 {
-        let text = format!(
-            "the standard deviation of `{parameter}` in `{infer}` is meaningless: at the maximum, the log posterior is not concave in a direction that moves `{parameter}`"
-        );
-        return warning(&MISJUDGED_PARAMETER, text)
-            .note(note)
-            .help("use `nuts`, or a prior that does not contradict the data");
-    }
-    let note = match (options.structure, curvature > 1.0) {
-        (Structure::Full, _) | (_, false) => note,
-        _ => format!("{note}; the `structure` of the Gaussian is also an approximation and may be the cause"),
-    };
-    let text = match curvature > 1.0 {
-        true => format!(
-            "the standard deviation of `{parameter}` in `{infer}` is too large: it is {} times as large as with the whole second derivative",
-            rounded(curvature.sqrt(), 2)
-        ),
-        false => format!(
-            "the standard deviation of `{parameter}` in `{infer}` is too small: with the whole second derivative it would be at least {} times as large, if it exists",
-            rounded(curvature.sqrt().recip(), 2)
-        ),
-    };
-    warning(&MISJUDGED_PARAMETER, text).note(note).help(hessian)
+reports! {
+    /// A warning: the Gaussian has too small or too large a standard deviation for a parameter.
+    /// `curvature` is a ratio of second derivatives along a direction that moves the parameter. The
+    /// actual second derivative is divided by the one that the Gaussian has along this direction. Above
+    /// 1, `curvature` is the variance of the Gaussian divided by the variance that the whole second
+    /// derivative gives.
+    fn misjudged_parameter(infer: &str, parameter: &str, curvature: f64, options: &GaussianOptions)
+        let kind = match options.curvature {
+            CurvatureKind::Fisher => "fisher",
+            CurvatureKind::Ggn | CurvatureKind::Hessian => "ggn",
+        };
+        let also_structure = match options.structure != Structure::Full && curvature > 1.0 {
+            true => "; the `structure` of the Gaussian is also an approximation and may be the cause",
+            false => "",
+        };
+        let error = match curvature > 1.0 {
+            _ if curvature <= 0.0 => format!("meaningless: at the maximum, the log posterior is not concave in a direction that moves `{parameter}`"),
+            false => format!("too small: with the whole second derivative it would be at least {} times as large, if it exists", rounded(curvature.sqrt().recip(), 2)),
+            true => format!("too large: it is {} times as large as with the whole second derivative", rounded(curvature.sqrt(), 2)),
+        };
+        = program_warning(MISJUDGED_PARAMETER, "the standard deviation of `{parameter}` in `{infer}` is {error}")
+        .note("`curvature = {kind}` leaves out a part of the second derivative; this part is large if the model does not fit the data, for instance because the prior contradicts the data{also_structure}")
+        .help(match options.structure {
+            _ if curvature <= 0.0 => "use `nuts`, or a prior that does not contradict the data",
+            Structure::Full | Structure::Diagonal => "use `curvature = hessian`, or `nuts`",
+            Structure::Kronecker | Structure::LowRank(_) | Structure::Functional(_) => "use `structure = full, curvature = hessian`, or `nuts`",
+        });
 }

@@ -13,7 +13,6 @@ codes! {
 reports! {
     /// A warning: a posterior has too many elements to be written as Stan CSV.
     fn no_stan_csv(infer: &str, elements: usize)
-        = of_data(NO_STAN_CSV, "no Stan CSV is written for `{infer}`: it has {elements} elements, more than 16384")
-        .as_warning()
+        = data_warning(NO_STAN_CSV, "no Stan CSV is written for `{infer}`: it has {elements} elements, more than 16384")
         .help("read the draws from `posterior.zarr`");
 }

@@ -1,6 +1,6 @@
 //! Diagnostics about the folder of a run, and about predictions from a saved run.
 
-use bnnc_base::diagnostic::{Diagnostic, Severity};
+use bnnc_base::quoted::quoted;
 use bnnc_base::{codes, reports};
 use std::path::Path;
 
@@ -59,26 +59,17 @@ reports! {
         = usage(HOLDS_ANOTHER_RUN, "`{}` holds the {what} of another run", folder.display())
         .notes(differences)
         .help("write into another folder, or add `--overwrite` to replace the run");
-}
 
-/// An error: a run would replace files that were not written by a run.
-pub fn foreign_files(folder: &Path, names: &[&str]) -> Diagnostic {
-    let quoted: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
-    let (verb, what) = match names {
-        [_] => ("was", "it"),
-        _ => ("were", "them"),
-    };
-    let text = format!(
-        "{} in `{}` {verb} not written by a run, and this run would replace {what}",
-        quoted.join(", "),
-        folder.display()
-    );
-    Diagnostic::usage(&FOREIGN_FILES, text).help(format!(
-        "write into another folder, or add `--overwrite` to replace {what}"
-    ))
-}
+    /// An error: a run would replace files that were not written by a run.
+    fn foreign_files(folder: &Path, names: &[&str])
+        let (verb, what) = match names {
+            [_] => ("was", "it"),
+            _ => ("were", "them"),
+        };
+        = usage(FOREIGN_FILES, "{} in `{}` {verb} not written by a run, and this run would replace {what}",
+            quoted(names), folder.display())
+        .help("write into another folder, or add `--overwrite` to replace {what}");
 
-reports! {
     /// An error: the results of a run would replace a file that the run reads.
     fn reads_its_results(folder: &Path, file: &Path)
         = usage(FOREIGN_FILES, "the run reads `{}`, but its results in `{}` would replace this file",
@@ -130,52 +121,36 @@ pub enum Unpredicted {
     NoMoments,
 }
 
-/// An error: an inference block cannot predict new rows in a table.
-pub fn no_predictions(infer: &str, outputs: &[&str], reason: Unpredicted) -> Diagnostic {
-    let quoted: Vec<String> = outputs.iter().map(|name| format!("`{name}`")).collect();
-    let outputs = quoted.join(", ");
-    let (why, help) = match reason {
-        Unpredicted::Whole => (
-            format!(
-                "its model takes all rows of the training data as one example, with one element of {outputs} per row"
-            ),
-            "write the model for one row, such as `-> y: real`, and run again: then each new row can be predicted",
-        ),
-        Unpredicted::Vector(count) => (
-            format!("{outputs} has {count} values per row, but a table of predictions has one value per row"),
-            "give each value an output of its own, such as `-> y1: real, y2: real`, and run again",
-        ),
-        Unpredicted::NoMoments => (
-            format!("the distribution of {outputs} has neither `mean` nor `draw`"),
-            "give the `dist` a `mean`, a `draw` or both, and run again",
-        ),
-    };
-    let text = format!("`{infer}` has no predictions for new rows: {why}");
-    Diagnostic::of_program(&NO_PREDICTIONS, text).help(help)
-}
+reports! {
+    /// An error: an inference block cannot predict new rows in a table.
+    fn no_predictions(infer: &str, outputs: &[&str], reason: Unpredicted)
+        let outputs = quoted(outputs);
+        let why = match reason {
+            Unpredicted::Whole => format!("its model takes all rows of the training data as one example, with one element of {outputs} per row"),
+            Unpredicted::Vector(count) => format!("{outputs} has {count} values per row, but a table of predictions has one value per row"),
+            Unpredicted::NoMoments => format!("the distribution of {outputs} has neither `mean` nor `draw`"),
+        };
+        = of_program(NO_PREDICTIONS, "`{infer}` has no predictions for new rows: {why}")
+        .help(match reason {
+            Unpredicted::Whole => "write the model for one row, such as `-> y: real`, and run again: then each new row can be predicted",
+            Unpredicted::Vector(_) => "give each value an output of its own, such as `-> y1: real, y2: real`, and run again",
+            Unpredicted::NoMoments => "give the `dist` a `mean`, a `draw` or both, and run again",
+        });
 
-/// A note: an output does not have columns of predictions.
-pub fn unpredicted_output(infer: &str, output: &str, reason: Unpredicted) -> Diagnostic {
-    let (text, note, help) = match reason {
-        Unpredicted::Vector(count) => (
-            format!(
-                "`{infer}` has no table of predictions: `{output}` has {count} values per row, but a table has one value per row"
-            ),
-            "the metrics of this run use the predictions of all values, but `bnnc predict` has nothing to write",
-            "give each value an output of its own, such as `-> y1: real, y2: real`",
-        ),
-        Unpredicted::Whole | Unpredicted::NoMoments => (
-            format!(
-                "`{infer}` has no predictions: the distribution of `{output}` has neither `mean` nor `draw`"
-            ),
-            "the only metric of this run is the log likelihood, and `bnnc predict` has nothing to write",
-            "give the `dist` a `mean`, a `draw` or both",
-        ),
-    };
-    Diagnostic {
-        severity: Severity::Note,
-        ..Diagnostic::of_program(&NO_PREDICTIONS, text)
-    }
-    .note(note)
-    .help(help)
+    /// A note: an output does not have columns of predictions.
+    fn unpredicted_output(infer: &str, output: &str, reason: Unpredicted)
+        let text = match reason {
+            Unpredicted::Vector(count) => format!("has no table of predictions: `{output}` has {count} values per row, but a table has one value per row"),
+            Unpredicted::Whole | Unpredicted::NoMoments => format!("has no predictions: the distribution of `{output}` has neither `mean` nor `draw`"),
+        };
+        = of_program(NO_PREDICTIONS, "`{infer}` {text}")
+        .as_note()
+        .note(match reason {
+            Unpredicted::Vector(_) => "the metrics of this run use the predictions of all values, but `bnnc predict` has nothing to write",
+            Unpredicted::Whole | Unpredicted::NoMoments => "the only metric of this run is the log likelihood, and `bnnc predict` has nothing to write",
+        })
+        .help(match reason {
+            Unpredicted::Vector(_) => "give each value an output of its own, such as `-> y1: real, y2: real`",
+            Unpredicted::Whole | Unpredicted::NoMoments => "give the `dist` a `mean`, a `draw` or both",
+        });
 }

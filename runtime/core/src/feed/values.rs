@@ -5,9 +5,8 @@ use bnnc_abi::data::Elements as Kind;
 use bnnc_abi::manifest::{Binding, Codes, DataSource};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::dtype::Precision;
-use bnnc_data::diagnostics;
 use bnnc_data::table::Array;
-use bnnc_data::{Dataset, InputValues, Rows, ScaledBytes};
+use bnnc_data::{Dataset, InputValues, Rows, ScaledBytes, diagnostics};
 use std::borrow::Cow;
 use std::collections::HashSet;
 
@@ -42,12 +41,12 @@ pub(super) fn bounded(
         DataSource::Row | DataSource::Whole(_) | DataSource::Shared(_) => return Ok(()),
     };
     let name = name.unwrap_or(&binding.port);
-    let precision = (&*precision.to_string(), is_output);
     Err(diagnostics::too_large(
         rows.at(at / width),
         name,
         values[at],
-        precision,
+        &precision.to_string(),
+        is_output,
     ))
 }
 

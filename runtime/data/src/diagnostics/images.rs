@@ -1,6 +1,6 @@
 //! Errors in images: their files, sizes and folders.
 
-use super::{At, codes, short, shown};
+use super::{At, codes, folder_has, short, shown};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::reports;
 use std::path::Path;
@@ -19,23 +19,13 @@ const MAGIC: &[(&[u8], &str)] = &[
     (b"<svg", "SVG"),
 ];
 
-/// An error: a folder does not have images. `ignored` contains the names of its other files.
-pub fn no_images_in(folder: &Path, ignored: &[String]) -> Diagnostic {
-    let found = Diagnostic::data(&codes::NO_ROWS, folder, "the folder has no images")
-        .help("put PNG or JPEG files into the folder, or delete the folder; hidden files are not read");
-    if ignored.is_empty() {
-        return found;
-    }
-    let names = ignored.iter().take(MOST_NAMES);
-    let names: Vec<String> = names.map(|name| format!("`{}`", shown(name))).collect();
-    let rest = match ignored.len().saturating_sub(MOST_NAMES) {
-        0 => String::new(),
-        more => format!(" and {more} more"),
-    };
-    found.note(format!("the folder has {}{rest}", names.join(", ")))
-}
-
 reports! {
+    /// An error: a folder does not have images. `ignored` contains the names of its other files.
+    fn no_images_in(folder: &Path, ignored: &[String])
+        = data(codes::NO_ROWS, folder, "the folder has no images")
+        .help("put PNG or JPEG files into the folder, or delete the folder; hidden files are not read")
+        .notes(folder_has(ignored, MOST_NAMES));
+
     /// An error: a folder has images beside subfolders, so that the classes of these images are not
     /// known. `image` is the first image and `class` the first subfolder.
     fn images_beside_folders(folder: &Path, image: &Path, class: &Path)

@@ -4,6 +4,7 @@ use super::{At, codes, short, shown, shown_long};
 use bnnc_abi::data::LARGEST_INTEGER;
 use bnnc_base::diagnostic::{Diagnostic, Place};
 use bnnc_base::nearest::nearest;
+use bnnc_base::quoted::first_quoted;
 use bnnc_base::reports;
 use bnnc_base::source::Span;
 use std::path::Path;
@@ -25,88 +26,55 @@ reports! {
         = data(codes::ROW_COUNTS, targets.0, "expected {} rows as in `{}`, found {}",
             inputs.1, short(inputs.0), targets.1)
         .help("inputs and targets must belong together, row by row");
-}
 
-/// An error: a column of the first file is missing in another file.
-pub fn missing_column(there: &Path, name: &str, here: &Path) -> Diagnostic {
-    only_one_has_column(there, name, [here, there])
-}
+    /// An error: a column of the first file is missing in another file.
+    fn missing_column(there: &Path, name: &str, here: &Path)
+        = data(codes::COLUMNS_DIFFER, At::row(there, 1), "`{}` has a column `{}`, but `{}` does not",
+            short(here), shown(name), short(there))
+        .help("all files of a data item need the same columns");
 
-fn only_one_has_column(there: &Path, name: &str, [with, without]: [&Path; 2]) -> Diagnostic {
-    let message = format!(
-        "`{}` has a column `{}`, but `{}` does not",
-        short(with),
-        shown(name),
-        short(without)
-    );
-    Diagnostic::data(&codes::COLUMNS_DIFFER, At::row(there, 1), message)
-        .help("all files of a data item need the same columns")
-}
+    /// An error: a column of another file is missing in the first file.
+    fn extra_column(there: &Path, name: &str, here: &Path)
+        = data(codes::COLUMNS_DIFFER, At::row(there, 1), "`{}` has a column `{}`, but `{}` does not",
+            short(there), shown(name), short(here))
+        .help("all files of a data item need the same columns");
 
-/// An error: a column of another file is missing in the first file.
-pub fn extra_column(there: &Path, name: &str, here: &Path) -> Diagnostic {
-    only_one_has_column(there, name, [there, here])
-}
+    /// An error: the kind or the shape of a column differs between files.
+    fn column_differs(there: &Path, name: &str, expected: &str, actual: &str, here: &Path)
+        = data(codes::COLUMNS_DIFFER, there, "expected {expected} in `{}` as in `{}`, found {actual}",
+            shown(name), short(here))
+        .help("all files of a data item need the same columns");
 
-/// An error: the kind or the shape of a column differs between files.
-pub fn column_differs(there: &Path, name: &str, (expected, actual): (&str, &str), here: &Path) -> Diagnostic {
-    let message = format!(
-        "expected {expected} in `{}` as in `{}`, found {actual}",
-        shown(name),
-        short(here)
-    );
-    Diagnostic::data(&codes::COLUMNS_DIFFER, there, message)
-        .help("all files of a data item need the same columns")
-}
+    /// An error: the files of one data item contain records of different kinds, such as CIFAR-10 and
+    /// CIFAR-100.
+    fn records_differ(there: &Path, expected: &str, actual: &str, here: &Path)
+        = data(codes::COLUMNS_DIFFER, there, "expected {expected} as in `{}`, found {actual}", short(here))
+        .help("name the files of one data set only: a pattern such as `*.bin` can match both");
 
-/// An error: the files of one data item contain records of different kinds, such as CIFAR-10 and
-/// CIFAR-100.
-pub fn records_differ(there: &Path, (expected, actual): (&str, &str), here: &Path) -> Diagnostic {
-    let message = format!("expected {expected} as in `{}`, found {actual}", short(here));
-    Diagnostic::data(&codes::COLUMNS_DIFFER, there, message)
-        .help("name the files of one data set only: a pattern such as `*.bin` can match both")
-}
-
-reports! {
     /// An error: an array that all examples share differs between files.
     fn shared_differs(there: &Path, name: &str, here: &Path)
         = data(codes::COLUMNS_DIFFER, there, "expected the same `{}` as in `{}`, found another value",
             shown(name), short(here))
         .help("values that all examples share must agree between files");
-}
 
-/// An error: an array of new rows has a different number of elements per row than in training.
-pub fn other_width(path: &Path, name: &str, (expected, actual): (usize, usize)) -> Diagnostic {
-    let text = format!(
-        "`{}` has {expected} elements per row in the training data, found {actual}",
-        shown(name)
-    );
-    Diagnostic::data(&codes::CHANGED, path, text)
-        .help("the new rows need the same inputs as the training rows")
-}
+    /// An error: an array of new rows has a different number of elements per row than in training.
+    fn other_width(path: &Path, name: &str, expected: usize, actual: usize)
+        = data(codes::CHANGED, path, "`{}` has {expected} elements per row in the training data, found {actual}",
+            shown(name))
+        .help("the new rows need the same inputs as the training rows");
 
-/// An error: an array in the new rows does not have the same axes as in training. This is an error
-/// even if the number of elements is the same.
-pub fn other_axes(path: &Path, name: &str, (expected, actual): (&[usize], &[usize])) -> Diagnostic {
-    let text = |axes: &[usize]| match axes {
-        [] => "one number".to_owned(),
-        [count] => format!("{count} numbers"),
-        _ => axes.iter().map(usize::to_string).collect::<Vec<_>>().join(" x "),
-    };
-    Diagnostic::data(
-        &codes::CHANGED,
-        path,
-        format!(
-            "`{}` has {} in each row of the training data, found {}",
-            shown(name),
-            text(expected),
-            text(actual)
-        ),
-    )
-    .help("give each new row an array of the shape that the training rows have")
-}
+    /// An error: an array in the new rows does not have the same axes as in training. This is an error
+    /// even if the number of elements is the same.
+    fn other_axes(path: &Path, name: &str, expected: &[usize], actual: &[usize])
+        let text = |axes: &[usize]| match axes {
+            [] => "one number".to_owned(),
+            [count] => format!("{count} numbers"),
+            _ => axes.iter().map(usize::to_string).collect::<Vec<_>>().join(" x "),
+        };
+        = data(codes::CHANGED, path, "`{}` has {} in each row of the training data, found {}",
+            shown(name), text(expected), text(actual))
+        .help("give each new row an array of the shape that the training rows have");
 
-reports! {
     /// An error: new rows have a different number of inputs than the training rows.
     fn other_inputs(path: &Path, expected: usize, actual: usize)
         = data(codes::CHANGED, path, "expected {expected} input columns as in the training data, found {actual}")
@@ -122,69 +90,44 @@ pub fn unknown_column<'a>(
 ) -> Diagnostic {
     let names: Vec<&str> = names.collect();
     let text = format!("there is no column `{}`", shown(name));
-    let found = Diagnostic::data(&codes::UNKNOWN_COLUMN, At::row(path, 1), text);
-    let found = match nearest(name, names.iter().copied()) {
-        Some(near) => found.help(format!("did you mean `{near}`?")),
-        None => found.help(format!("the columns are {}", shown_long(&names.join(", ")))),
+    let help = match nearest(name, names.iter().copied()) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => format!("the columns are {}", shown_long(&names.join(", "))),
     };
-    named(found, span)
-}
-
-/// An error: new rows do not have the column of an output, although other outputs depend on this output.
-pub fn absent_output(path: &Path, name: &str) -> Diagnostic {
-    let name = shown(name);
-    let text = format!("there is no column `{name}`");
     Diagnostic::data(&codes::UNKNOWN_COLUMN, At::row(path, 1), text)
-        .note(format!(
-            "`{name}` is an output of the model, and other outputs depend on its values"
-        ))
-        .help(format!("give the new rows a column `{name}` with known values"))
-}
-
-fn named(found: Diagnostic, span: Option<Span>) -> Diagnostic {
-    match span {
-        Some(span) => found.also(span, "named here"),
-        None => found,
-    }
-}
-
-/// An error: a column has text where the program needs numbers.
-pub fn text_column(path: &Path, name: &str, span: Option<Span>) -> Diagnostic {
-    let found = Diagnostic::data(
-        &codes::TEXT_COLUMN,
-        path,
-        format!("expected numbers in column `{}`, found text", shown(name)),
-    );
-    named(
-        found.help("leave it out of `inputs`, or declare an input of this name in the model, with the type `index(k)`"),
-        span,
-    )
-}
-
-/// An error: the program uses an array where it needs a column.
-pub fn not_a_column(path: &Path, name: &str, why: &str, span: Option<Span>) -> Diagnostic {
-    let found = Diagnostic::data(
-        &codes::NOT_A_COLUMN,
-        path,
-        format!("`{}` cannot be used as a column: {why}", shown(name)),
-    );
-    named(
-        found.help("expressions need columns with one number per example"),
-        span,
-    )
-}
-
-/// An error: an array that all rows share cannot be used as a column.
-pub fn shared_by_rows(path: &Path, name: &str, why: &str, span: Option<Span>) -> Diagnostic {
-    let shown = shown(name);
-    not_a_column(path, name, why, span)
-        .help(format!("leave `{shown}` out here: all rows share it, and a model reads it with `{shown}: real[n]`"))
-        .help(format!(
-            "or write it to a file of its own, `shared = json(\"shared.json\")`, and declare it in the first of two parameter lists: `({shown}: real[n])(..)`"
-        ))
+        .help(help)
+        .also_if(span, "named here")
 }
 
 reports! {
+    /// An error: new rows do not have the column of an output, although other outputs depend on this output.
+    fn absent_output(path: &Path, name: &str)
+        let name = shown(name);
+        = data(codes::UNKNOWN_COLUMN, At::row(path, 1), "there is no column `{name}`")
+        .note("`{name}` is an output of the model, and other outputs depend on its values")
+        .help("give the new rows a column `{name}` with known values");
+
+    /// An error: a column has text where the program needs numbers.
+    fn text_column(path: &Path, name: &str, span: Option<Span>)
+        = data(codes::TEXT_COLUMN, path, "expected numbers in column `{}`, found text", shown(name))
+        .help("leave it out of `inputs`, or declare an input of this name in the model, with the type `index(k)`")
+        .also_if(span, "named here");
+
+    /// An error: the program uses an array where it needs a column.
+    fn not_a_column(path: &Path, name: &str, why: &str, span: Option<Span>)
+        = data(codes::NOT_A_COLUMN, path, "`{}` cannot be used as a column: {why}", shown(name))
+        .help("expressions need columns with one number per example")
+        .also_if(span, "named here");
+
+    /// An error: an array that all rows share cannot be used as a column.
+    fn shared_by_rows(path: &Path, name: &str, why: &str, span: Option<Span>)
+        let shown = shown(name);
+        = data(codes::NOT_A_COLUMN, path, "`{shown}` cannot be used as a column: {why}")
+        .help("expressions need columns with one number per example")
+        .help("leave `{shown}` out here: all rows share it, and a model reads it with `{shown}: real[n]`")
+        .help("or write it to a file of its own, `shared = json(\"shared.json\")`, and declare it in the first of two parameter lists: `({shown}: real[n])(..)`")
+        .also_if(span, "named here");
+
     /// An error: a column expression has an unknown function or a wrong number of arguments.
     fn bad_function(path: &Path, message: String, span: Span)
         = data(codes::BAD_FUNCTION, path, "{message}")
@@ -233,22 +176,17 @@ reports! {
     fn no_images(path: &Path, axes: &[usize])
         = data(codes::NO_IMAGES, path, "only images can be rotated or shuffled, but the inputs have the shape {axes:?}")
         .help("the input file needs two or more axes for each example, and `inputs` must not select a part of them");
-}
 
-/// An error: the data item normalises the channels of inputs that are not images.
-pub fn no_channels(path: &Path, axes: &[usize]) -> Diagnostic {
-    let found = match axes {
-        [] => "columns".to_owned(),
-        [numbers] => format!("{numbers} numbers in each row"),
-        _ => format!("arrays of shape {axes:?}"),
-    };
-    let message = format!("only the channels of images can be normalised, but the inputs are {found}");
-    Diagnostic::data(&codes::NO_IMAGES, path, message).help(
-        "the input file needs two or more axes for each example; write `standardise = inputs` for columns",
-    )
-}
+    /// An error: the data item normalises the channels of inputs that are not images.
+    fn no_channels(path: &Path, axes: &[usize])
+        let found = match axes {
+            [] => "columns".to_owned(),
+            [numbers] => format!("{numbers} numbers in each row"),
+            _ => format!("arrays of shape {axes:?}"),
+        };
+        = data(codes::NO_IMAGES, path, "only the channels of images can be normalised, but the inputs are {found}")
+        .help("the input file needs two or more axes for each example; write `standardise = inputs` for columns");
 
-reports! {
     /// An error: the squares that should be shuffled are so large that an image contains fewer than two of them.
     fn large_squares(path: &Path, side: usize, axes: &[usize])
         = data(codes::BAD_OPTION, path, "images of the shape {axes:?} hold fewer than two squares with a side of {side} pixels")
@@ -258,59 +196,48 @@ reports! {
     fn too_few_rows(path: &Path, kind: &str, rows: usize)
         = data(codes::TOO_FEW_ROWS, path, "the table has {rows} rows, and no {kind} rows are left")
         .help("change `test`, `validation` or `limit` in the data item");
-}
 
-/// An error: a level does not occur in the training rows.
-pub fn unseen_level(at: At<'_>, name: &str, level: &str, kind: &str) -> Diagnostic {
-    let help = match kind {
-        "new" => {
-            "leave the row out, or draw the parameters of new levels from their prior: `--new-levels prior`"
-        }
-        _ => "choose other test rows, or merge rare levels",
-    };
-    let text = format!(
-        "the level `{}` occurs in the {kind} rows but not in the training rows",
-        shown(level)
-    );
-    Diagnostic::data(&codes::UNSEEN_LEVEL, at, text)
-        .label(format!("column `{name}`"))
-        .help(help)
-}
+    /// An error: a level does not occur in the training rows.
+    fn unseen_level(at: At<'_>, name: &str, level: &str, kind: &str)
+        = data(codes::UNSEEN_LEVEL, at, "the level `{}` occurs in the {kind} rows but not in the training rows",
+            shown(level))
+        .label("column `{name}`")
+        .help(match kind {
+            "new" => "leave the row out, or draw the parameters of new levels from their prior: `--new-levels prior`",
+            _ => "choose other test rows, or merge rare levels",
+        });
 
-/// An error: a position that was computed from columns is outside its axis.
-pub fn selected(at: At<'_>, columns: &[&str], position: f64, size: usize) -> Diagnostic {
-    Diagnostic::data(&codes::OUTSIDE, at, gives(columns, position, size)).help("positions count from 0")
-}
+    /// An error: a position that was computed from columns is outside its axis.
+    fn selected(at: At<'_>, columns: &[&str], position: f64, size: usize)
+        = data(codes::OUTSIDE, at, "{}", gives(columns, position, size))
+        .help("positions count from 0");
 
-/// An error: a position that was computed from parameters is outside its axis. `at` is the row, if
-/// the position depends on a row.
-pub fn reached(at: Option<At<'_>>, names: &[&str], position: f64, size: usize) -> Diagnostic {
-    Diagnostic {
-        at: at.map_or(Place::Nowhere, Place::from),
-        ..Diagnostic::of_program(&codes::REACHED, gives(names, position, size))
-    }
-    .help("positions count from 0 and must stay inside the axis for every value of the parameters")
-}
+    /// An error: a position that was computed from parameters is outside its axis. `at` is the row, if
+    /// the position depends on a row.
+    fn reached(at: Option<At<'_>>, names: &[&str], position: f64, size: usize)
+        let at = at.map_or(Place::Nowhere, Place::from);
+        = program_at(codes::REACHED, at, "{}", gives(names, position, size))
+        .help("positions count from 0 and must stay inside the axis for every value of the parameters");
 
-/// An error: in one training step, a position was outside its axis. The parameters that the
-/// training returns give positions inside the axis.
-pub fn reached_in_step(infer: &str, names: &[&str], step: u64, size: usize) -> Diagnostic {
-    let names: Vec<String> = names.iter().map(|name| format!("`{}`", shown(name))).collect();
-    let text = format!(
-        "{} gave a position outside an axis of size {size} in step {step} of `{infer}`",
-        names.join(" with ")
-    );
-    Diagnostic::of_program(&codes::REACHED, text)
-        .help("positions count from 0 and must stay inside the axis for every value of the parameters")
+    /// An error: in one training step, a position was outside its axis. The parameters that the
+    /// training returns give positions inside the axis.
+    fn reached_in_step(infer: &str, names: &[&str], step: u64, size: usize)
+        = of_program(codes::REACHED, "{} gave a position outside an axis of size {size} in step {step} of `{infer}`",
+            columns(names))
+        .help("positions count from 0 and must stay inside the axis for every value of the parameters");
 }
 
 fn gives(names: &[&str], position: f64, size: usize) -> String {
-    let names: Vec<String> = names.iter().map(|name| format!("`{}`", shown(name))).collect();
-    let what = match names.is_empty() {
-        true => "a counter".to_owned(),
-        false => names.join(" with "),
+    let what = match names {
+        [] => "a counter".to_owned(),
+        _ => columns(names),
     };
     format!("{what} gives the position {position}, which is outside an axis of size {size}")
+}
+
+fn columns(names: &[&str]) -> String {
+    let names = names.iter().map(|name| format!("`{}`", shown(name)));
+    names.collect::<Vec<_>>().join(" with ")
 }
 
 reports! {
@@ -336,32 +263,14 @@ reports! {
     fn not_an_integer(at: At<'_>, name: &str, value: f64)
         = data(codes::LARGE_INTEGER, at, "expected an integer in `{}`, found {value}", shown(name))
         .help("counts, classes and indices are whole numbers");
-}
 
-/// A warning: some columns are constant over the training rows.
-pub fn constant_columns(path: &Path, names: &[String]) -> Diagnostic {
-    let listed = shown_long(
-        &names
-            .iter()
-            .take(5)
-            .map(|name| format!("`{name}`"))
-            .collect::<Vec<_>>()
-            .join(", "),
-    );
-    let more = if names.len() > 5 {
-        format!(" and {} more", names.len() - 5)
-    } else {
-        String::new()
-    };
-    let message = format!(
-        "columns that are constant over the training rows are centred but not scaled: {listed}{more}"
-    );
-    Diagnostic::data(&codes::CONSTANT_COLUMN, path, message)
+    /// A warning: some columns are constant over the training rows.
+    fn constant_columns(path: &Path, names: &[String])
+        let listed = first_quoted(names.iter().map(|name| shown(name)), 5);
+        = data(codes::CONSTANT_COLUMN, path, "columns that are constant over the training rows are centred but not scaled: {listed}")
         .help("leave constant columns out of `inputs`: the model sees only zeros in them")
-        .as_warning()
-}
+        .as_warning();
 
-reports! {
     /// An error: a data item does not name any files.
     fn no_files(name: &str)
         = data(codes::FILE_COUNT, Path::new(""), "the data item `{name}` names no file")

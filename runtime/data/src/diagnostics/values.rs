@@ -1,7 +1,6 @@
 //! Errors and warnings about values that a column contains.
 
 use super::{At, codes, shown};
-use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::number::rounded;
 use bnnc_base::reports;
 use std::path::Path;
@@ -11,28 +10,19 @@ reports! {
     fn outside_type(at: At<'_>, name: &str, value: f64, expected: &str)
         = data(codes::OUTSIDE_TYPE, at, "`{}` holds {value}, but the model declares it {expected}", shown(name))
         .help("correct the row, or declare a type that includes the value");
-}
 
-/// An error: a value is outside its declared type only because the data item standardises its column. `values` are the value in the file and the
-/// standardised value.
-pub fn standardised_outside_type(at: At<'_>, name: &str, values: [f64; 2], expected: &str) -> Diagnostic {
-    let name = shown(name);
-    let [value, standardised] = values.map(|value| rounded(value, 4));
-    let message = format!(
-        "`{name}` holds {value}, which `standardise` turns into {standardised}, but the model declares it {expected}"
-    );
-    Diagnostic::data(&codes::OUTSIDE_TYPE, at, message).help(format!(
-        "standardise only the other columns: leave out `standardise`, and write `inputs = [zscore(..), {name}, ..]`"
-    ))
-}
+    /// An error: a value is outside its declared type only because the data item standardises its column. `values` are the value in the file and the
+    /// standardised value.
+    fn standardised_outside_type(at: At<'_>, name: &str, values: [f64; 2], expected: &str)
+        let name = shown(name);
+        let [value, standardised] = values.map(|value| rounded(value, 4));
+        = data(codes::OUTSIDE_TYPE, at, "`{name}` holds {value}, which `standardise` turns into {standardised}, but the model declares it {expected}")
+        .help("standardise only the other columns: leave out `standardise`, and write `inputs = [zscore(..), {name}, ..]`");
 
-/// A warning: a column contains two spellings of the same integer.
-pub fn two_spellings(path: &Path, name: &str, [one, other]: &[String; 2]) -> Diagnostic {
-    let message = format!(
-        "`{}` contains `{one}` and `{other}`, which are the same number",
-        shown(name)
-    );
-    Diagnostic::data(&codes::TWO_SPELLINGS, path, message)
+    /// A warning: a column contains two spellings of the same integer.
+    fn two_spellings(path: &Path, name: &str, spellings: &[String; 2])
+        let [one, other] = spellings;
+        = data(codes::TWO_SPELLINGS, path, "`{}` contains `{one}` and `{other}`, which are the same number", shown(name))
         .help("if the column holds names, put a letter in front of them, so that the column is text")
-        .as_warning()
+        .as_warning();
 }

@@ -78,7 +78,7 @@ pub(super) fn read(path: &Path, reading: &Reading) -> Result<Table, Faults> {
         return Err(vec![fault]);
     }
     if let Some((first, name)) = known.filter(|(_, name)| *name != records.name) {
-        let fault = diagnostics::records_differ(path, (name, records.name), &first);
+        let fault = diagnostics::records_differ(path, name, records.name, &first);
         return Err(vec![fault]);
     }
     reading.know_records(path, records.name);

@@ -29,9 +29,8 @@ use array::{Array, Samples};
 use bnnc_base::diagnostic::Diagnostic;
 use names::Names;
 use serde_json::{Map, Value, json};
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 /// The element type of a variable. Values are always passed as reals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,9 +10,11 @@ use super::codes::{
 use crate::loo::Shapes;
 use bnnc_abi::manifest::OutputKind;
 use bnnc_abi::methods::sampling::Transition;
-use bnnc_base::diagnostic::{Code, Diagnostic};
+use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::number::rounded;
-use divergences::{as_noise, divergences, smooth};
+use bnnc_base::quoted::{first_quoted, quoted};
+use bnnc_base::reports;
+use divergences::{as_noise, divergences, jumps};
 use std::collections::BTreeSet;
 
 /// If a chain has fewer draws than this, its two halves cannot be compared.
@@ -68,6 +70,12 @@ pub struct ChainFacts<'a> {
 }
 
 impl ChainFacts<'_> {
+    /// Returns whether the metric is dense, or `None` if the sampler does not adapt a metric.
+    fn is_dense(&self) -> Option<bool> {
+        let adaptation = self.transition.part().adaptation();
+        adaptation.map(|adaptation| adaptation.metric.is_dense())
+    }
+
     /// Returns the advice to standardise the data, or `None` if nothing is left to standardise.
     fn standardise(&self) -> Option<String> {
         self.raw
@@ -104,51 +112,33 @@ pub fn advice(facts: &ChainFacts<'_>) -> Vec<Diagnostic> {
     all.into_iter().flatten().collect()
 }
 
-fn warning(code: &'static Code, facts: &ChainFacts<'_>, text: String) -> Diagnostic {
-    about(code, facts.infer, &text)
-}
+reports! {
+    /// The warning about chains that were stopped before their first draw.
+    fn stopped_chains(facts: &ChainFacts<'_>)
+        let ChainFacts { infer, chains, without_draws, .. } = facts;
+        let numbers = without_draws.iter().map(usize::to_string).collect::<Vec<_>>();
+        = program_warning(CHAINS_WITHOUT_DRAWS, "`{infer}`: {} of {} chains were stopped before their first draw and are left out (chains {}, counted from 0)",
+            without_draws.len(), chains + without_draws.len(), numbers.join(", "))
+        .help("continue the run with `--resume`, or use the results of the other chains only");
 
-fn about(code: &'static Code, infer: &str, text: &str) -> Diagnostic {
-    Diagnostic::of_program(code, format!("`{infer}`: {text}")).as_warning()
+    /// The warning about quantities whose draws are not finite.
+    fn infinite_draws(facts: &ChainFacts<'_>, quantities: &str)
+        = program_warning(NOT_FINITE, "`{}`: some draws of {quantities} are not finite", facts.infer)
+        .help(match facts.transition.part().has_acceptance_step() {
+            false => "use shorter steps (a tenth of `step_size`), and give every parameter a proper prior",
+            true => "the posterior is probably improper: give every parameter a proper prior",
+        });
 }
 
 fn chains_without_draws(facts: &ChainFacts<'_>) -> Option<Diagnostic> {
-    if facts.without_draws.is_empty() {
-        return None;
-    }
-    let missing = facts.without_draws.len();
-    let numbers: Vec<String> = facts.without_draws.iter().map(usize::to_string).collect();
-    let text = format!(
-        "{missing} of {} chains were stopped before their first draw and are left out (chains {}, counted from 0)",
-        facts.chains + missing,
-        numbers.join(", ")
-    );
-    let found = warning(&CHAINS_WITHOUT_DRAWS, facts, text);
-    Some(found.help("continue the run with `--resume`, or use the results of the other chains only"))
+    (!facts.without_draws.is_empty()).then(|| stopped_chains(facts))
 }
 
 fn not_finite(facts: &ChainFacts<'_>) -> Option<Diagnostic> {
-    let wild = facts
-        .quantities
-        .iter()
-        .filter(|(_, summary)| !summary.mean.is_finite());
-    let names: Vec<String> = wild.map(|(name, _)| format!("`{name}`")).collect();
-    if names.is_empty() {
-        return None;
-    }
-    let more = names.len().saturating_sub(NAMED);
-    let list = names[..names.len() - more].join(", ");
-    let and_more = if more > 0 {
-        format!(" and {more} more")
-    } else {
-        String::new()
-    };
-    let text = format!("some draws of {list}{and_more} are not finite");
-    let found = warning(&NOT_FINITE, facts, text);
-    Some(found.help(match facts.transition.part().has_acceptance_step() {
-        false => "use shorter steps (a tenth of `step_size`), and give every parameter a proper prior",
-        true => "the posterior is probably improper: give every parameter a proper prior",
-    }))
+    let is_wild = |(_, summary): &&(String, QuantitySummary)| !summary.mean.is_finite();
+    let wild = facts.quantities.iter().filter(is_wild).map(|(name, _)| name);
+    let list = first_quoted(wild, NAMED);
+    (!list.is_empty()).then(|| infinite_draws(facts, &list))
 }
 
 /// A warning lists at most this number of quantities by name.
@@ -176,60 +166,52 @@ fn agree(facts: &ChainFacts<'_>) -> bool {
 
 /// Formats the first names, in backquotes and separated by commas.
 fn named(names: &[String]) -> String {
-    let quoted: Vec<String> = names.iter().take(NAMED).map(|name| format!("`{name}`")).collect();
-    quoted.join(", ")
+    quoted(names.iter().take(NAMED))
+}
+
+reports! {
+    /// The warning about label switching. `rhat` describes the R-hat of the quantities.
+    fn switched_labels(infer: &str, rhat: &str, swapped: &Swapped)
+        let Swapped { names, count } = swapped;
+        = program_warning(CHAINS_DISAGREE, "`{infer}`: {rhat}")
+        .note("the chains agree on the values of {} once each draw is sorted, but not on their order (label switching)", named(names))
+        .help(match names.as_slice() {
+            [vector] => format!("keep its elements in order: `{vector}: ordered({count})`"),
+            _ => format!("declare one vector in ascending order instead, such as `loc: ordered({count})`, and use its elements `loc[0]` and `loc[1]`"),
+        });
+
+    /// The warning about chains that have not mixed. `rhat` describes the R-hat of the quantities.
+    fn unmixed_chains(facts: &ChainFacts<'_>, rhat: &str)
+        // The warning about divergences already includes the advice about jumps.
+        let jumps = jumps(facts).filter(|_| divergences(facts).is_none());
+        // If a chain moves away without bound, its long straight trajectories reach the maximum depth.
+        let is_cut = facts.cut > 0;
+        = program_warning(CHAINS_DISAGREE, "`{}`: {rhat}", facts.infer)
+        .note("the chains have not mixed: do not use any of these estimates yet")
+        .help("run longer: more `warmup` and more `draws`")
+        .help_if(facts.has_layers.then_some("check the predictions instead of the weights: hidden units can be exchanged"))
+        .help_if(is_cut.then_some("give a proper prior to every parameter that the data may not determine"))
+        .notes(jumps.as_ref().map(|[cause, _]| cause))
+        .help_if(jumps.as_ref().map(|[_, help]| help));
 }
 
 fn chains_disagree(facts: &ChainFacts<'_>) -> Option<Diagnostic> {
-    let rhat = |(_, summary): &(String, QuantitySummary)| summary.rhat;
-    let high: Vec<_> = facts
-        .quantities
-        .iter()
-        .filter(|entry| rhat(entry) > LIMIT)
-        .collect();
-    let worst = high
-        .iter()
-        .max_by(|one, other| rhat(one).total_cmp(&rhat(other)))?;
-    let (above, all, name) = (high.len(), facts.quantities.len(), &worst.0);
-    let worst = match worst.1.rhat.is_finite() {
-        true => format!("`{name}`, {}", above_limit(worst.1.rhat)),
-        false => format!("`{name}`, whose chains never moved"),
+    let high = || {
+        facts
+            .quantities
+            .iter()
+            .filter(|(_, summary)| summary.rhat > LIMIT)
     };
-    let text = format!("R-hat exceeds 1.01 for {above} of {all} quantities (worst: {worst})");
-    if let Some(Swapped { names, count }) = facts.swapped {
-        let help = match names.as_slice() {
-            [vector] => format!("keep its elements in order: `{vector}: ordered({count})`"),
-            _ => format!(
-                "declare one vector in ascending order instead, such as `loc: ordered({count})`, and use its elements `loc[0]` and `loc[1]`"
-            ),
-        };
-        return Some(
-            warning(&CHAINS_DISAGREE, facts, text)
-                .note(format!(
-                    "the chains agree on the values of {} once each draw is sorted, but not on their order (label switching)",
-                    named(names)
-                ))
-                .help(help),
-        );
-    }
-    let diagnostic = warning(&CHAINS_DISAGREE, facts, text)
-        .note("the chains have not mixed: do not use any of these estimates yet")
-        .help("run longer: more `warmup` and more `draws`");
-    let diagnostic = match facts.has_layers {
-        true => {
-            diagnostic.help("check the predictions instead of the weights: hidden units can be exchanged")
-        }
-        false => diagnostic,
+    let (name, worst) = high().max_by(|(_, one), (_, other)| one.rhat.total_cmp(&other.rhat))?;
+    let worst = match worst.rhat.is_finite() {
+        true => above_limit(worst.rhat),
+        false => "whose chains never moved".to_owned(),
     };
-    // If a chain moves away without bound, its long straight trajectories reach the maximum depth.
-    let diagnostic = match facts.cut > 0 {
-        true => diagnostic.help("give a proper prior to every parameter that the data may not determine"),
-        false => diagnostic,
-    };
-    // The warning about divergences already includes this advice.
-    Some(match divergences(facts) {
-        Some(_) => diagnostic,
-        None => smooth(diagnostic, facts),
+    let (above, all) = (high().count(), facts.quantities.len());
+    let rhat = format!("R-hat exceeds 1.01 for {above} of {all} quantities (worst: `{name}`, {worst})");
+    Some(match facts.swapped {
+        Some(swapped) => switched_labels(facts.infer, &rhat, swapped),
+        None => unmixed_chains(facts, &rhat),
     })
 }
 
@@ -239,65 +221,56 @@ fn above_limit(rhat: f64) -> String {
     format!("{rhat:.*}", decimals.unwrap_or(17) as usize)
 }
 
+reports! {
+    /// The warning about chains with so few draws that their halves cannot be compared.
+    fn short_chains(infer: &str, draws: usize)
+        let unit = if draws == 1 { "draw" } else { "draws" };
+        = program_warning(FEW_EFFECTIVE_DRAWS, "`{infer}`: chains with {draws} {unit} are too short to judge convergence")
+        .help("use at least {LEAST_DRAWS} `draws`; estimates need hundreds of draws");
+
+    /// The warning about chains whose draws are all the same.
+    fn still_chains(infer: &str, iterations: usize)
+        = program_warning(FEW_EFFECTIVE_DRAWS, "`{infer}`: the chains did not move in {iterations} iterations: all draws are the same")
+        .note("use neither the estimates nor the leave-one-out scores")
+        .help("take smaller steps, or leave `step_size` out: the warm-up finds one");
+
+    /// The warning about quantities whose effective sample size is below `need`. `lowest` is the smallest effective sample size.
+    fn small_sample(facts: &ChainFacts<'_>, need: f64, lowest: f64, text: &str)
+        let factor = (need / lowest).ceil();
+        = program_warning(FEW_EFFECTIVE_DRAWS, "`{}`: ESS is below {need} (100 per chain) for {text}", facts.infer)
+        .help_if((factor <= 20.0).then(|| format!("use about {factor} times as many `draws`")))
+        .help_if((facts.is_dense() == Some(false)).then_some(DENSE))
+        .help_if(facts.standardise())
+        .help("reparameterise the model so that its parameters are less correlated");
+}
+
+const DENSE: &str = "for strongly correlated parameters set `metric = dense`";
+
 fn few_effective_draws(facts: &ChainFacts<'_>) -> Option<Diagnostic> {
     let each = facts.iterations / facts.chains.max(1);
     if each < LEAST_DRAWS && !facts.quantities.is_empty() {
-        let text = format!(
-            "chains with {each} {} are too short to judge convergence",
-            if each == 1 { "draw" } else { "draws" }
-        );
-        let diagnostic = warning(&FEW_EFFECTIVE_DRAWS, facts, text);
-        return Some(diagnostic.help(format!(
-            "use at least {LEAST_DRAWS} `draws`; estimates need hundreds of draws"
-        )));
+        return Some(short_chains(facts.infer, each));
     }
     if nothing_moved(facts) {
-        let text = format!(
-            "the chains did not move in {} iterations: all draws are the same",
-            facts.iterations
-        );
-        let diagnostic = warning(&FEW_EFFECTIVE_DRAWS, facts, text)
-            .note("use neither the estimates nor the leave-one-out scores")
-            .help("take smaller steps, or leave `step_size` out: the warm-up finds one");
-        return Some(diagnostic);
+        return Some(still_chains(facts.infer, facts.iterations));
     }
     let need = 100.0 * facts.chains as f64;
-    let size = |(_, summary): &(String, QuantitySummary)| summary.ess_bulk.min(summary.ess_tail);
-    let low: Vec<_> = facts
-        .quantities
-        .iter()
-        .filter(|entry| size(entry) < need)
-        .collect();
-    let worst = low
-        .iter()
-        .min_by(|one, other| size(one).total_cmp(&size(other)))?;
-    let kind = if worst.1.ess_tail < worst.1.ess_bulk {
+    let size = |summary: &QuantitySummary| summary.ess_bulk.min(summary.ess_tail);
+    let low = || {
+        facts
+            .quantities
+            .iter()
+            .filter(|(_, summary)| size(summary) < need)
+    };
+    let (name, worst) = low().min_by(|(_, one), (_, other)| size(one).total_cmp(&size(other)))?;
+    let kind = if worst.ess_tail < worst.ess_bulk {
         "tail"
     } else {
         "bulk"
     };
-    let text = format!(
-        "ESS is below {need} (100 per chain) for {} of {} quantities; the lowest is {kind} ESS {:.0} for `{}`",
-        low.len(),
-        facts.quantities.len(),
-        size(worst),
-        worst.0
-    );
-    let factor = (need / size(worst)).ceil();
-    let mut diagnostic = warning(&FEW_EFFECTIVE_DRAWS, facts, text);
-    if factor <= 20.0 {
-        diagnostic = diagnostic.help(format!("use about {factor} times as many `draws`"));
-    }
-    if facts
-        .transition
-        .part()
-        .adaptation()
-        .is_some_and(|adaptation| !adaptation.metric.is_dense())
-    {
-        diagnostic = diagnostic.help("for strongly correlated parameters set `metric = dense`");
-    }
-    let diagnostic = facts.standardise().into_iter().fold(diagnostic, Diagnostic::help);
-    Some(diagnostic.help("reparameterise the model so that its parameters are less correlated"))
+    let (count, all, lowest) = (low().count(), facts.quantities.len(), size(worst));
+    let text = format!("{count} of {all} quantities; the lowest is {kind} ESS {lowest:.0} for `{name}`");
+    Some(small_sample(facts, need, lowest, &text))
 }
 
 /// Returns whether every quantity is constant in every chain. A single constant quantity does not indicate an error, because it may be constant by
@@ -310,53 +283,49 @@ fn nothing_moved(facts: &ChainFacts<'_>) -> bool {
 /// If the E-BFMI is below this value, the energy changes too slowly from iteration to iteration.
 const SLOW: f64 = 0.3;
 
-fn energy_moves_slowly(facts: &ChainFacts<'_>) -> Option<Diagnostic> {
-    let (chain, lowest, count) = extreme(facts.missing_information, |value| SLOW - value)?;
-    let text = format!(
-        "E-BFMI is below 0.3 in {count} of {} chains; the lowest is {lowest:.2} in chain {chain}",
-        facts.missing_information.len()
-    );
-    let diagnostic = warning(&ENERGY_MOVES_SLOWLY, facts, text)
+reports! {
+    /// The warning about an energy that changes slowly in `count` chains. The energy fraction `lowest` is the smallest, in `chain`.
+    fn slow_energy(facts: &ChainFacts<'_>, chain: usize, lowest: f64, count: usize)
+        = program_warning(ENERGY_MOVES_SLOWLY, "`{}`: E-BFMI is below 0.3 in {count} of {} chains; the lowest is {lowest:.2} in chain {chain}",
+            facts.infer, facts.missing_information.len())
         .note("the chains explore the tails slowly: quantiles and standard deviations are less accurate than they look")
-        .help("replace priors with very heavy tails, or run longer (`warmup`, `draws`)");
-    Some(as_noise(diagnostic, facts))
-}
+        .help("replace priors with very heavy tails, or run longer (`warmup`, `draws`)")
+        .help_if(as_noise(facts));
 
-fn noisy_differences(facts: &ChainFacts<'_>) -> Option<Diagnostic> {
-    let variance = facts.loss_variance.filter(|variance| *variance > NOISY)?;
-    let size = rounded(variance, 2);
-    let text = format!("the variance of the loss differences is {size} on average, but should be about 1");
-    let diagnostic = warning(&NOISY_DIFFERENCES, facts, text)
+    /// The warning about noisy estimates of the loss differences.
+    fn large_variance(infer: &str, variance: f64)
+        = program_warning(NOISY_DIFFERENCES, "`{infer}`: the variance of the loss differences is {} on average, but should be about 1", rounded(variance, 2))
         .note("the draws are more spread out than the posterior")
         .help("propose smaller steps: a tenth of the `step` makes the variance about ten times smaller")
         .help("use more rows per `batch`, or more `batches`");
-    Some(diagnostic)
-}
 
-fn trajectories_cut(facts: &ChainFacts<'_>) -> Option<Diagnostic> {
-    let part = facts.transition.part();
-    let max_depth = part.max_depth().filter(|_| facts.cut > 0)?;
-    let text = format!(
-        "{} of {} trajectories were truncated at `max_depth = {max_depth}`",
-        facts.cut, facts.iterations
-    );
-    let mut diagnostic = warning(&TRAJECTORIES_CUT, facts, text)
+    /// The warning about trajectories that reached the maximum depth.
+    fn short_trajectories(facts: &ChainFacts<'_>, max_depth: usize)
+        let ChainFacts { infer, cut, iterations, .. } = facts;
+        = program_warning(TRAJECTORIES_CUT, "`{infer}`: {cut} of {iterations} trajectories were truncated at `max_depth = {max_depth}`")
         .note(match agree(facts) && divergences(facts).is_none() {
             true => "the draws are right, but cost more gradients than necessary",
             false => "the chains move too slowly to reach all of the posterior",
         })
-        .help(format!(
-            "allow longer trajectories: `max_depth = {}`",
-            max_depth + 2
-        ));
-    if !part
-        .adaptation()
-        .is_some_and(|adaptation| adaptation.metric.is_dense())
-    {
-        diagnostic = diagnostic.help("for strongly correlated parameters set `metric = dense`");
-    }
-    let diagnostic = facts.standardise().into_iter().fold(diagnostic, Diagnostic::help);
-    Some(diagnostic.help("give every parameter a proper prior"))
+        .help("allow longer trajectories: `max_depth = {}`", max_depth + 2)
+        .help_if((facts.is_dense() != Some(true)).then_some(DENSE))
+        .help_if(facts.standardise())
+        .help("give every parameter a proper prior");
+}
+
+fn energy_moves_slowly(facts: &ChainFacts<'_>) -> Option<Diagnostic> {
+    let (chain, lowest, count) = extreme(facts.missing_information, |value| SLOW - value)?;
+    Some(slow_energy(facts, chain, lowest, count))
+}
+
+fn noisy_differences(facts: &ChainFacts<'_>) -> Option<Diagnostic> {
+    let variance = facts.loss_variance.filter(|variance| *variance > NOISY)?;
+    Some(large_variance(facts.infer, variance))
+}
+
+fn trajectories_cut(facts: &ChainFacts<'_>) -> Option<Diagnostic> {
+    let max_depth = facts.transition.part().max_depth().filter(|_| facts.cut > 0)?;
+    Some(short_trajectories(facts, max_depth))
 }
 
 /// The warning compares odds: it is given if the odds of the acceptance rate and the odds of the target rate differ by more than this factor.
@@ -372,27 +341,31 @@ fn acceptance_off(facts: &ChainFacts<'_>) -> Option<Diagnostic> {
         )
     });
     let (chain, rate, count) = extreme(facts.acceptance, |rate| f64::max(low - rate, rate - high))?;
-    let chains = facts.acceptance.len();
-    let text = match target {
-        Some(target) => format!(
-            "the acceptance rate is far from its target of {target} in {count} of {chains} chains: {rate:.3} in chain {chain}"
-        ),
-        None => format!(
-            "fewer than 5 % of the proposals are accepted in {count} of {chains} chains: a fraction of {rate:.3} in chain \
-             {chain}"
-        ),
-    };
-    let diagnostic = warning(&ACCEPTANCE_OFF, facts, text);
-    let diagnostic = match (target, facts.transition.part().penalty()) {
-        (Some(_), _) => diagnostic
-            .help("give the adaptation more iterations: a longer `warmup`")
-            .help("check for a scale that can come close to zero, or a parameter without a proper prior"),
-        (None, Some(_)) => diagnostic
-            .help("make the step of `proposal` smaller")
-            .help("lower the variance of the loss difference: a larger `batch` or more `batches`"),
-        (None, None) => diagnostic.help("make `step_size` smaller, or leave it out: the warm-up finds one"),
-    };
-    Some(diagnostic)
+    Some(wrong_acceptance(facts, chain, rate, count))
+}
+
+reports! {
+    /// The warning about an acceptance rate that is far from its target, or very low without one, in `count` chains. The rate of
+    /// `chain` is `rate`.
+    fn wrong_acceptance(facts: &ChainFacts<'_>, chain: usize, rate: f64, count: usize)
+        let chains = facts.acceptance.len();
+        let target = target(facts.transition);
+        let text = match target {
+            Some(target) => format!("the acceptance rate is far from its target of {target} in {count} of {chains} chains:"),
+            None => format!("fewer than 5 % of the proposals are accepted in {count} of {chains} chains: a fraction of"),
+        };
+        = program_warning(ACCEPTANCE_OFF, "`{}`: {text} {rate:.3} in chain {chain}", facts.infer)
+        .helps(match (target, facts.transition.part().penalty()) {
+            (Some(_), _) => &[
+                "give the adaptation more iterations: a longer `warmup`",
+                "check for a scale that can come close to zero, or a parameter without a proper prior",
+            ][..],
+            (None, Some(_)) => &[
+                "make the step of `proposal` smaller",
+                "lower the variance of the loss difference: a larger `batch` or more `batches`",
+            ],
+            (None, None) => &["make `step_size` smaller, or leave it out: the warm-up finds one"],
+        }.iter().copied());
 }
 
 /// If there are fewer rows per parameter than this, a single row may determine some parameters.
@@ -424,26 +397,40 @@ pub fn rows_not_left_out(
     if bad + very_bad == 0 {
         return None;
     }
-    let text = format!(
-        "the leave-one-out estimate is not reliable for {} of {} rows, {very_bad} of them with a Pareto k above 1",
-        bad + very_bad,
-        good + bad + very_bad
-    );
-    let diagnostic = about(&ROWS_NOT_LEFT_OUT, infer, &text)
-        .note("`elpd_loo` is too optimistic")
-        .help("use metrics of test rows instead: `test = fraction(0.2)` in the data item");
     let rows = good + bad + very_bad;
-    Some(match parameters.saturating_mul(ROWS_EACH) < rows {
-        true => {
-            let advice: BTreeSet<&str> = outputs.iter().map(about_influential_rows).collect();
-            advice.into_iter().fold(diagnostic, Diagnostic::help)
-        }
-        false => diagnostic
-            .note(format!(
-                "there are {parameters} parameters for {rows} rows: some parameters are determined by a single row, and their posterior changes completely without this row"
-            ))
-            .help("use fewer parameters: one for each group of rows, or a smaller network"),
+    let is_robust = parameters.saturating_mul(ROWS_EACH) < rows;
+    Some(match is_robust {
+        true => influential_rows(infer, shapes, outputs),
+        false => few_rows(infer, shapes, parameters),
     })
+}
+
+reports! {
+    /// The warning about influential rows, if there are enough rows per parameter.
+    fn influential_rows(infer: &str, shapes: Shapes, outputs: &[OutputKind])
+        let advice = outputs.iter().map(about_influential_rows).collect::<BTreeSet<_>>();
+        = program_warning(ROWS_NOT_LEFT_OUT, "`{infer}`: {}", unreliable(shapes))
+        .note("`elpd_loo` is too optimistic")
+        .help(TEST_ROWS)
+        .helps(advice);
+
+    /// The warning about influential rows, if there are few rows per parameter.
+    fn few_rows(infer: &str, shapes: Shapes, parameters: usize)
+        let rows = shapes.good + shapes.bad + shapes.very_bad;
+        = program_warning(ROWS_NOT_LEFT_OUT, "`{infer}`: {}", unreliable(shapes))
+        .note("`elpd_loo` is too optimistic")
+        .note("there are {parameters} parameters for {rows} rows: some parameters are determined by a single row, and their posterior changes completely without this row")
+        .help(TEST_ROWS)
+        .help("use fewer parameters: one for each group of rows, or a smaller network");
+}
+
+const TEST_ROWS: &str = "use metrics of test rows instead: `test = fraction(0.2)` in the data item";
+
+fn unreliable(Shapes { good, bad, very_bad }: Shapes) -> String {
+    let (influential, rows) = (bad + very_bad, good + bad + very_bad);
+    format!(
+        "the leave-one-out estimate is not reliable for {influential} of {rows} rows, {very_bad} of them with a Pareto k above 1"
+    )
 }
 
 /// Applies `excess` to each value, and finds the value with the largest positive result. Returns three numbers: the chain that this value belongs to

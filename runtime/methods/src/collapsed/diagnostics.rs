@@ -1,6 +1,6 @@
 //! The diagnostics of collapsed inference.
 
-use bnnc_base::diagnostic::Diagnostic;
+use bnnc_base::number::rounded;
 use bnnc_base::{codes, reports};
 
 codes! {
@@ -57,48 +57,32 @@ pub struct DrawnRows {
     pub draws: usize,
 }
 
-/// Returns a warning about rows whose weights are drawn. `error` is the largest standard error of a
-/// log density, if it is known. `why` is the reason for one of these rows.
-pub fn too_many_pieces(infer: &str, drawn: &DrawnRows, (why, error): (&str, Option<f64>)) -> Diagnostic {
-    let DrawnRows { rows, all, draws } = drawn;
-    let text = format!(
-        "in {rows} of {all} rows, `{infer}` samples the weights from the box instead of integrating exactly, with {draws} \
-         draws per iterate"
-    );
-    let mut warning = Diagnostic::of_program(&TOO_MANY_PIECES, text).as_warning();
-    warning.notes.push(format!("one of these rows {why}"));
-    if let Some(error) = error {
-        warning.notes.push(format!(
-            "the largest standard error of a log density is {}",
-            bnnc_base::number::rounded(error, 3)
-        ));
-    }
-    warning
+reports! {
+    /// Returns a warning about rows whose weights are drawn. `error` is the largest standard error of a
+    /// log density, if it is known. `why` is the reason for one of these rows.
+    fn too_many_pieces(infer: &str, drawn: &DrawnRows, why: &str, error: Option<f64>)
+        let DrawnRows { rows, all, draws } = drawn;
+        = program_warning(TOO_MANY_PIECES, "in {rows} of {all} rows, `{infer}` samples the weights from the box instead of integrating exactly, with {draws} draws per iterate")
+        .note("one of these rows {why}")
+        .notes(error.map(|error| format!("the largest standard error of a log density is {}", rounded(error, 3))))
         .help("integrate over fewer weights at a time: `weights = 4`")
         .help("or over the weights of fewer units: `units = 2`")
-        .help("or use more `draws`")
-}
+        .help("or use more `draws`");
 
-/// A warning: the likelihoods can be compared only with the published tables.
-pub fn looks_ahead(infer: &str) -> Diagnostic {
-    let text = format!("the likelihood of `{infer}` uses the targets that it scores");
-    Diagnostic::of_program(&LOOKS_AHEAD, text)
-        .as_warning()
+    /// A warning: the likelihoods can be compared only with the published tables.
+    fn looks_ahead(infer: &str)
+        = program_warning(LOOKS_AHEAD, "the likelihood of `{infer}` uses the targets that it scores")
         .note("its density is truncated to the range of these targets, as in the published code")
-        .help("compare it only with the published tables; leave `compat` out for all other comparisons")
-}
+        .help("compare it only with the published tables; leave `compat` out for all other comparisons");
 
-reports! {
     /// A warning: the box is a single point, so predictions do not integrate over any weight.
     fn point(infer: &str, why: &str)
-        = of_program(POINT, "`{infer}` has nothing to integrate over, because its box is a single point: {why}")
-        .as_warning()
+        = program_warning(POINT, "`{infer}` has nothing to integrate over, because its box is a single point: {why}")
         .help("use more iterates: a shorter `warmup`, or more `epochs`");
 
     /// A warning: a weight that is integrated over for one class also affects the logits of other
     /// classes, but the integral holds these logits fixed.
     fn others_held(infer: &str)
-        = of_program(OTHERS_HELD, "`{infer}` integrates over the weights of one class while the logits of the other classes are held fixed, but some of these weights also affect the other logits")
-        .as_warning()
+        = program_warning(OTHERS_HELD, "`{infer}` integrates over the weights of one class while the logits of the other classes are held fixed, but some of these weights also affect the other logits")
         .help("write `over = last_layer`");
 }

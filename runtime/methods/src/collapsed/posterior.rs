@@ -1,8 +1,7 @@
 //! The posterior of collapsed inference: a mixture of boxes around iterates.
 
 use super::choice::{Choice, choose};
-use super::report;
-use super::{FoundBox, draws, forecaster, warnings};
+use super::{FoundBox, draws, forecaster, report, warnings};
 use bnnc_abi::manifest::InferenceBlock;
 use bnnc_abi::methods::collapsed::Collapsed;
 use bnnc_base::diagnostic::Diagnostic;
@@ -12,7 +11,6 @@ use bnnc_core::number::table_line;
 use bnnc_core::states::StateValues;
 use bnnc_core::tally::Tally;
 use bnnc_data::{Dataset, Rows};
-use bnnc_inference::draws::StateDraws;
 use bnnc_inference::outcome::InferenceOutcome;
 use bnnc_inference::posterior::{Parts, Posterior, of_sites};
 use bnnc_inference::summary::SiteSummary;
@@ -98,10 +96,6 @@ impl Posterior for CollapsedPosterior {
             Some(collapsed) => draws(infer, collapsed, self.collected.draws),
             None => self.collected.predictive_draws(infer),
         }
-    }
-
-    fn draws(&self, _: &InferenceBlock, _: usize, _: &Context) -> Result<Option<StateDraws>, Stop> {
-        Ok(None)
     }
 
     fn variances(&self, state: &str) -> Option<&[f64]> {

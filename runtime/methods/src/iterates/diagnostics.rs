@@ -12,7 +12,6 @@ codes! {
 reports! {
     /// A warning: the ensemble has only one member, so its predictions do not have a spread.
     fn one_member(infer: &str)
-        = of_data(ONE_MEMBER, "`{infer}` is an ensemble of one member: its predictions have no spread")
-        .as_warning()
+        = data_warning(ONE_MEMBER, "`{infer}` is an ensemble of one member: its predictions have no spread")
         .help("train several members: `members = 5`");
 }

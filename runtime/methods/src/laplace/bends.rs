@@ -127,7 +127,7 @@ struct Part {
 fn ends(infer: &InferenceBlock, laplace: &Laplace, member: &Gaussian) -> Vec<End> {
     let mut found = Vec::new();
     for (weights, range) in Weights::placed(&laplace.weights) {
-        let report = infer.reports.iter().find(|report| report.name == weights.site);
+        let report = infer.report(&weights.site);
         let free = member.values.get(&weights.state);
         if let (Some(report), Some(free), false) = (report, free, weights.real) {
             let site = SiteEnds {

@@ -1,11 +1,10 @@
 //! The diagnostics of Laplace approximations.
 
 use bnnc_abi::methods::laplace::{Laplace, Likelihood, PriorPrecision};
-use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::diagnostics::{NO_MAXIMUM, NO_SUBNETWORK};
 use bnnc_base::number::{exact, rounded};
 use bnnc_base::{codes, reports};
-use bnnc_core::diagnostics::{average, milder, warning};
+use bnnc_core::diagnostics::{average, milder};
 use bnnc_laplace::curvature::NotPositive;
 
 codes! {
@@ -101,63 +100,60 @@ pub struct Elsewhere<'a> {
     pub is_normal: bool,
 }
 
-/// A warning: the centre of a Gaussian is not the maximum of the density that it approximates.
-pub fn other_centre(infer: &str, elsewhere: &Elsewhere<'_>, laplace: &Laplace) -> Diagnostic {
-    let Elsewhere { rise, weights, .. } = elsewhere;
+/// Returns the advice for a Gaussian whose prior was scaled by `factor`, or by several factors, after the search for its centre.
+fn better_prior(elsewhere: &Elsewhere<'_>, laplace: &Laplace, factor: Option<f64>) -> String {
     let options = &laplace.options;
-    let factor = match (options.prior_precision, elsewhere.precisions) {
-        (PriorPrecision::Given(1.0), _) => None,
-        (_, [(_, only)]) => Some(only),
-        _ => None,
+    let online = |option: &str| {
+        let steps = if laplace.search { "" } else { ", steps = 20000" };
+        format!(
+            "write `online = true{steps}` instead of `prior_precision = {option}`, to tune the prior during the search for the maximum"
+        )
     };
-    let is_tempered = options.temperature != 1.0 && factor.is_none();
-    let what = match (is_tempered, factor) {
-        (true, _) => format!("at a temperature of {}", exact(options.temperature)),
-        (false, Some(factor)) => format!("under {} times the precision of the prior", rounded(*factor, 4)),
-        (false, None) => "under the tuned precisions of the prior".to_owned(),
-    };
-    let text = format!(
-        "`{infer}`: the Gaussian is centred at the maximum of the model's own posterior, but {what} the log density could still rise by {} over {weights} weights",
-        rounded(*rise, 3)
-    );
-    let warning = warning(&OTHER_CENTRE, text);
-    let online = match laplace.search {
-        true => "`online = true`",
-        false => "`online = true, steps = 20000`",
-    };
-    match options.prior_precision {
-        _ if is_tempered => warning.help("sample the tempered posterior (`nuts`, `hmc`), or leave `temperature` out"),
-        PriorPrecision::MarginalLikelihood => warning.help(format!(
-            "write {online} instead of `prior_precision = marginal_likelihood`, to tune the prior during the search for the maximum"
-        )),
-        PriorPrecision::Validation => {
-            let by_evidence = laplace.likelihood == Likelihood::Normal
-                && elsewhere.is_normal
-                && options.temperature == 1.0;
-            let warning = warning.note("the factor only narrows the Gaussian; it is not a better prior, and the maximum under it may predict far worse");
-            match (milder(laplace), by_evidence) {
-                (Some(options), _) => warning.help(format!(
-                    "write {options} instead of `prior_precision = validation`"
-                )),
-                (None, true) => warning.help(format!(
-                    "write {online} instead of `prior_precision = validation`, to tune the prior during the search for the maximum"
-                )),
-                (None, false) => warning.help(average(laplace)),
-            }
+    let by_evidence =
+        laplace.likelihood == Likelihood::Normal && elsewhere.is_normal && options.temperature == 1.0;
+    match (options.prior_precision, milder(laplace)) {
+        (PriorPrecision::MarginalLikelihood, _) => online("marginal_likelihood"),
+        (PriorPrecision::Validation, Some(options)) => {
+            format!("write {options} instead of `prior_precision = validation`")
         }
-        PriorPrecision::Given(_) => {
-            let factor = factor.map_or_else(String::new, |factor| format!(", `prior_precision = {}`", exact(*factor)));
-            warning.help(format!("search for the maximum under this prior: `steps = 20000`{factor}"))
+        (PriorPrecision::Validation, None) if by_evidence => online("validation"),
+        (PriorPrecision::Validation, None) => average(laplace),
+        (PriorPrecision::Given(_), _) => {
+            let factor = factor.map(|factor| format!(", `prior_precision = {}`", exact(factor)));
+            let factor = factor.unwrap_or_default();
+            format!("search for the maximum under this prior: `steps = 20000`{factor}")
         }
     }
 }
 
 reports! {
+    /// A warning: the centre of a Gaussian is not the maximum of the density that it approximates.
+    fn other_centre(infer: &str, elsewhere: &Elsewhere<'_>, laplace: &Laplace)
+        let options = &laplace.options;
+        let factor = match (options.prior_precision, elsewhere.precisions) {
+            (PriorPrecision::Given(1.0), _) => None,
+            (_, [(_, only)]) => Some(*only),
+            _ => None,
+        };
+        let is_tempered = options.temperature != 1.0 && factor.is_none();
+        let what = match (is_tempered, factor) {
+            (true, _) => format!("at a temperature of {}", exact(options.temperature)),
+            (false, Some(factor)) => format!("under {} times the precision of the prior", rounded(factor, 4)),
+            (false, None) => "under the tuned precisions of the prior".to_owned(),
+        };
+        let is_validated = !is_tempered && options.prior_precision == PriorPrecision::Validation;
+        = program_warning(OTHER_CENTRE, "`{infer}`: the Gaussian is centred at the maximum of the model's own posterior, but {what} the log density could still rise by {} over {} weights",
+            rounded(elsewhere.rise, 3), elsewhere.weights)
+        .notes(is_validated.then_some("the factor only narrows the Gaussian; it is not a better prior, and the maximum under it may predict far worse"))
+        .help(match is_tempered {
+            true => "sample the tempered posterior (`nuts`, `hmc`), or leave `temperature` out".to_owned(),
+            false => better_prior(elsewhere, laplace, factor),
+        });
+
     /// A warning: the prior precision varies within a weight matrix whose precision has the Kronecker
     /// structure.
     fn prior_averaged(infer: &str)
-        = of_program(PRIOR_AVERAGED, "`{infer}`: the precision of the prior varies within a weight matrix, and a Kronecker structure replaces it by weighted means")
-        .as_warning()
+        = program_warning(PRIOR_AVERAGED, "`{infer}`: the precision of the prior varies within a weight matrix, and a Kronecker structure replaces it by weighted means")
         .help("use `structure = full` or `diagonal`, or a prior with one precision per matrix");
 
     /// An error: the start should already be the maximum, but it does not contain the weights of a
@@ -186,37 +182,28 @@ reports! {
     /// An error: the sum of the curvature and the prior precision is not positive definite.
     fn no_posterior(infer: &str, why: &str)
         = of_program(NO_POSTERIOR, "`{infer}` has no Gaussian around its maximum: {why}")
-        .help("use `curvature = ggn` and a prior whose log density has a negative second derivative, such as `Normal`");
-}
+        .help(CONCAVE_PRIOR);
 
-/// The same error as [`no_posterior`], for a pivot of the factorisation that is not positive. If
-/// the pivot is NaN, the help is different.
-pub fn not_positive(infer: &str, found: &NotPositive) -> Diagnostic {
-    match found.value.is_nan() {
-        false => no_posterior(infer, &found.to_string()),
-        true => {
-            let text = format!("`{infer}` has no Gaussian around its maximum: {found}");
-            Diagnostic::of_program(&NO_POSTERIOR, text)
-                .help("a value or a derivative overflows there: check that weights and data are finite, and standardise the data")
-        }
-    }
-}
+    /// The same error as [`no_posterior`], for a pivot of the factorisation that is not positive. If
+    /// the pivot is NaN, the help is different.
+    fn not_positive(infer: &str, found: &NotPositive)
+        = of_program(NO_POSTERIOR, "`{infer}` has no Gaussian around its maximum: {found}")
+        .help(match found.value.is_nan() {
+            true => "a value or a derivative overflows there: check that weights and data are finite, and standardise the data",
+            false => CONCAVE_PRIOR,
+        });
 
-/// An error: the requested subnetwork has more weights than there are weights that affect an
-/// output.
-pub fn too_few_weights(infer: &str, wanted: usize, alive: usize, parameters: usize) -> Diagnostic {
-    let text = format!(
-        "`{infer}` needs {wanted} weights for its subnetwork, but only {alive} of {parameters} affect an output on the training rows"
-    );
-    let help = match alive {
-        0 => "no subnetwork is possible: look for units that are never active, or for a start at which every gradient is zero".to_owned(),
-        1 => "write `subnetwork(1)`".to_owned(),
-        _ => format!("use at most {alive} weights"),
-    };
-    Diagnostic::of_program(&NO_SUBNETWORK, text).help(help)
-}
+    /// An error: the requested subnetwork has more weights than there are weights that affect an
+    /// output.
+    fn too_few_weights(infer: &str, wanted: usize, alive: usize, parameters: usize)
+        let help = match alive {
+            0 => "no subnetwork is possible: look for units that are never active, or for a start at which every gradient is zero".to_owned(),
+            1 => "write `subnetwork(1)`".to_owned(),
+            _ => format!("use at most {alive} weights"),
+        };
+        = of_program(NO_SUBNETWORK, "`{infer}` needs {wanted} weights for its subnetwork, but only {alive} of {parameters} affect an output on the training rows")
+        .help(help);
 
-reports! {
     /// An error: the link does not fit the likelihood.
     fn no_link(infer: &str)
         = of_program(NO_LINK, "the link of `{infer}` does not fit its likelihood")
@@ -227,6 +214,9 @@ reports! {
         = of_program(NO_LINK, "`{infer}`: `link = weights` is not possible for members with different noise")
         .help("write `link = glm`, which uses the best link for each likelihood");
 }
+
+const CONCAVE_PRIOR: &str =
+    "use `curvature = ggn` and a prior whose log density has a negative second derivative, such as `Normal`";
 
 /// How a point was found. A warning reports that this point is not a maximum.
 #[derive(Clone, Copy, Debug)]
@@ -239,56 +229,45 @@ pub struct SearchForMaximum<'a> {
 }
 
 impl SearchForMaximum<'_> {
-    /// Returns the reason why the point is not a maximum.
-    fn reason(self) -> &'static str {
+    /// Returns the reason why the point is not a maximum, and the advice to search for longer. `better` ends the advice
+    /// for an inference that already searches.
+    fn reason(self, better: &str) -> [String; 2] {
         match self.searched {
-            true => "the search ended before the maximum",
-            false => "its start is not a maximum of its posterior",
+            true => [
+                "the search ended before the maximum".to_owned(),
+                format!("search for the maximum for longer{better}"),
+            ],
+            false => [
+                "its start is not a maximum of its posterior".to_owned(),
+                format!("search for the maximum from there: `{}`", self.longer),
+            ],
         }
     }
 }
 
-/// A warning: the log posterior could rise by `rise` if the weights changed. `weights` is the number of weights.
-pub fn not_at_maximum(infer: &str, rise: f64, weights: usize, search: SearchForMaximum<'_>) -> Diagnostic {
-    let what = search.reason();
-    let text = match rise.is_finite() {
-        true => {
-            format!(
-                "`{infer}`: {what}; the log posterior could rise by {} in total over {weights} weights",
-                rounded(rise, 3)
-            )
-        }
-        false => {
-            format!("`{infer}`: {what}; the log posterior could rise without bound over {weights} weights")
-        }
-    };
-    let warning = Diagnostic::of_program(&NOT_AT_MAXIMUM, text).as_warning();
-    let longer = search.longer;
-    warning.help(match search.searched {
-        true => format!("search for the maximum for longer: `{longer}`, and `schedule = cosine`"),
-        false => format!("search for the maximum from there: `{longer}`"),
-    })
-}
-
-/// A warning: the log posterior could rise by `rise` if states other than weights changed.
-pub fn others_not_at_maximum(infer: &str, rise: f64, search: SearchForMaximum<'_>) -> Diagnostic {
-    let what = search.reason();
-    let by = match rise.is_finite() {
+/// Formats the amount by which a log posterior could rise.
+fn by(rise: f64) -> String {
+    match rise.is_finite() {
         true => format!("by {}", rounded(rise, 3)),
         false => "without bound".to_owned(),
-    };
-    let text = format!(
-        "`{infer}`: {what}; the log posterior could rise {by} if parameters other than weights, such as a noise level, moved"
-    );
-    let warning = Diagnostic::of_program(&NOT_AT_MAXIMUM, text).as_warning();
-    let longer = search.longer;
-    warning.help(match search.searched {
-        true => format!("search for the maximum for longer, `{longer}`, or with a larger learning rate"),
-        false => format!("search for the maximum from there: `{longer}`"),
-    })
+    }
 }
 
 reports! {
+    /// A warning: the log posterior could rise by `rise` if the weights changed. `weights` is the number of weights.
+    fn not_at_maximum(infer: &str, rise: f64, weights: usize, search: SearchForMaximum<'_>)
+        let [what, help] = search.reason(&format!(": `{}`, and `schedule = cosine`", search.longer));
+        let total = if rise.is_finite() { " in total" } else { "" };
+        = program_warning(NOT_AT_MAXIMUM, "`{infer}`: {what}; the log posterior could rise {}{total} over {weights} weights", by(rise))
+        .help(help);
+
+    /// A warning: the log posterior could rise by `rise` if states other than weights changed.
+    fn others_not_at_maximum(infer: &str, rise: f64, search: SearchForMaximum<'_>)
+        let [what, help] = search.reason(&format!(", `{}`, or with a larger learning rate", search.longer));
+        = program_warning(NOT_AT_MAXIMUM, "`{infer}`: {what}; the log posterior could rise {} if parameters other than weights, such as a noise level, moved",
+            by(rise))
+        .help(help);
+
     /// An error: the structure of the precision cannot represent the prior.
     fn dependent_prior(infer: &str)
         = of_program(DEPENDENT_PRIOR, "the prior of `{infer}` correlates weights, which only a full precision matrix can represent")
@@ -301,45 +280,43 @@ reports! {
         .help("use a `Normal` prior, or leave the option out: then the prior of the model is used unchanged");
 }
 
-/// A warning: the best prior factor is at an end of the searched range, or the search ended early.
-pub fn factor_at_end(infer: &str, factor: f64, laplace: &Laplace) -> Diagnostic {
-    let what = match factor >= 1.0 {
-        true => "the data prefer weights without spread",
-        false => "the data prefer an infinitely wide prior",
-    };
-    let text = format!(
-        "`{infer}`: the search for the factor on the prior ended at {}, the end of the search range: {what}",
-        rounded(factor, 4)
-    );
-    let warning = Diagnostic::of_program(&FACTOR_AT_END, text).as_warning();
-    if factor < 1.0 {
-        return warning
-            .help("give the weights a wider prior in the model, for instance with ten times the scale")
-            .help("or leave `prior_precision` out, to use the prior of the model unchanged");
-    }
-    if laplace.options.prior_precision != PriorPrecision::Validation {
-        return match laplace.search {
-            true => warning,
-            false => warning
-                .help("continue the search from the start, which may not be a maximum: `steps = 20000`"),
-        }
-        .help("leave `prior_precision` out, to use the prior of the model unchanged");
-    }
+/// Returns the advice for a prior factor that is at an end of the searched range.
+fn other_factor(factor: f64, laplace: &Laplace) -> Vec<String> {
     let is_fixed = laplace.likelihood == Likelihood::Normal && laplace.noise.is_empty();
-    let warning = match milder(laplace) {
-        Some(options) => warning.help(format!(
+    let by_validation = laplace.options.prior_precision == PriorPrecision::Validation;
+    let first = match milder(laplace) {
+        _ if factor < 1.0 => Some(
+            "give the weights a wider prior in the model, for instance with ten times the scale".to_owned(),
+        ),
+        _ if !by_validation => (!laplace.search).then(|| {
+            "continue the search from the start, which may not be a maximum: `steps = 20000`".to_owned()
+        }),
+        Some(options) => Some(format!(
             "use options that keep the class probabilities close to those of the centre: {options}"
         )),
-        None if is_fixed => warning.help("estimate the noise: `sigma: positive ~ HalfNormal(..)`"),
-        None => warning,
+        None => is_fixed.then(|| "estimate the noise: `sigma: positive ~ HalfNormal(..)`".to_owned()),
     };
-    warning.help(average(laplace))
+    let or = if factor < 1.0 { "or " } else { "" };
+    let second = match factor >= 1.0 && by_validation {
+        true => average(laplace),
+        false => format!("{or}leave `prior_precision` out, to use the prior of the model unchanged"),
+    };
+    first.into_iter().chain([second]).collect()
 }
 
 reports! {
+    /// A warning: the best prior factor is at an end of the searched range, or the search ended early.
+    fn factor_at_end(infer: &str, factor: f64, laplace: &Laplace)
+        let what = match factor >= 1.0 {
+            true => "the data prefer weights without spread",
+            false => "the data prefer an infinitely wide prior",
+        };
+        = program_warning(FACTOR_AT_END, "`{infer}`: the search for the factor on the prior ended at {}, the end of the search range: {what}",
+            rounded(factor, 4))
+        .helps(other_factor(factor, laplace));
+
     /// A warning: the search for several prior factors stopped because it had taken the maximum number of steps.
     fn factors_not_found(infer: &str)
-        = of_program(FACTOR_AT_END, "`{infer}`: the search for the factors on the prior ended before the maximum")
-        .as_warning()
+        = program_warning(FACTOR_AT_END, "`{infer}`: the search for the factors on the prior ended before the maximum")
         .help("use fewer factors: `prior_structure = layer` or `scalar`; with `online`, also use more `epochs`, so that more epochs lie between two tunings");
 }

@@ -7,13 +7,11 @@ use bnnc_abi::methods::laplace::{WeightBlock, Weights};
 use bnnc_abi::ports::PortName;
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Sizes, Symbol};
-use bnnc_core::blocks;
 use bnnc_core::context::Stop;
-use bnnc_core::ports;
+use bnnc_core::{blocks, ports};
 use bnnc_kernels::executor::Machine;
-use bnnc_laplace::curvature;
 use bnnc_laplace::matrix::Matrix;
-use bnnc_laplace::select;
+use bnnc_laplace::{curvature, select};
 
 /// The weights that the outputs are differentiated with respect to.
 #[derive(Clone, Copy, Debug)]

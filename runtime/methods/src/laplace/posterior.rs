@@ -14,8 +14,7 @@ use bnnc_inference::outcome::InferenceOutcome;
 use bnnc_inference::posterior::{Parts, Posterior};
 use bnnc_inference::summary::SiteSummary;
 use bnnc_laplace::posterior::PosteriorArray;
-use bnnc_training::TrainingResult;
-use bnnc_training::start;
+use bnnc_training::{TrainingResult, start};
 use serde_json::Value;
 use std::sync::Arc;
 

@@ -1,11 +1,10 @@
 //! Computes predictions from Gaussians of the weights, in blocks of rows.
 
-use crate::laplace::diagnostics;
 use crate::laplace::functions::Functions;
 use crate::laplace::gaussian::Gaussian;
 use crate::laplace::machines::{Evaluator, LikelihoodBlock};
 use crate::laplace::moments::OutputMoments;
-use crate::laplace::{closed, weights};
+use crate::laplace::{closed, diagnostics, weights};
 use bnnc_abi::manifest::{InferenceBlock, Output, OutputKind};
 use bnnc_abi::methods::laplace::{Laplace, Likelihood, Link};
 use bnnc_base::fault::Fault;

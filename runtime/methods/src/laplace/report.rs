@@ -143,32 +143,20 @@ pub fn lines(infer: &InferenceBlock, found: &Approximated, sites: &[SiteSummary]
         1 => String::new(),
         count => format!(", a mixture of {count} (the numbers describe the first component)"),
     };
-    line(
-        "precision",
-        format!(
-            "{} {} over {} of {} weights{members}",
-            structure(options.structure),
-            options.curvature.word(),
-            facts.weights,
-            facts.parameters
-        ),
-    );
+    let [form, curvature] = [&structure(options.structure), options.curvature.word()];
+    let weights = format!("{} of {} weights{members}", facts.weights, facts.parameters);
+    line("precision", format!("{form} {curvature} over {weights}"));
     line("link", options.link.word().to_owned());
-    let factors = facts
-        .prior_precision
-        .iter()
-        .map(|(name, factor)| match name.is_empty() {
-            true => number(*factor),
-            false => format!("{name} {}", number(*factor)),
-        });
+    let text = |(name, factor): &(String, f64)| match name.is_empty() {
+        true => number(*factor),
+        false => format!("{name} {}", number(*factor)),
+    };
+    let factors: Vec<String> = facts.prior_precision.iter().map(text).collect();
     let scale = match facts.prior_scale == 1.0 {
         true => String::new(),
         false => format!(", all times {}", number(facts.prior_scale)),
     };
-    line(
-        "prior precision",
-        format!("times {}{scale}", factors.collect::<Vec<_>>().join(", ")),
-    );
+    line("prior precision", format!("times {}{scale}", factors.join(", ")));
     if let Some(evidence) = facts.log_marginal_likelihood {
         line("log marg. likelihood", number(evidence));
     }

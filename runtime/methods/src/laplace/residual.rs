@@ -267,7 +267,7 @@ impl CheckedGaussian<'_> {
     /// returns the name of the parameter instead.
     fn name(&self, weights: &Weights, element: usize) -> String {
         let infer = self.evaluation.infer;
-        let report = infer.reports.iter().find(|report| report.name == weights.site);
+        let report = infer.report(&weights.site);
         let shape = report.map(|report| report.shape.resolve(&Sizes::default()));
         match shape {
             Some(shape) if shape.iter().product::<usize>() == weights.elements => {

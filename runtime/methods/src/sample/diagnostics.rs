@@ -1,9 +1,7 @@
 //! The diagnostics of the settings of Markov chains.
 
-use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::number::{exact, rounded};
 use bnnc_base::{codes, reports};
-use bnnc_core::diagnostics::data_warning;
 
 codes! {
     ONE_CHAIN = "E0580", "a single chain":
@@ -25,25 +23,21 @@ codes! {
 reports! {
     /// A warning: the run has only one chain.
     fn one_chain(infer: &str)
-        = of_data(ONE_CHAIN, "`{infer}` has one chain, too few to judge convergence")
-        .as_warning()
+        = data_warning(ONE_CHAIN, "`{infer}` has one chain, too few to judge convergence")
         .help("run several: `chains = 4`");
 
     /// A warning: all chains start at the same point. `from` is the earlier inference block or the file
     /// that the point comes from.
     fn one_start(infer: &str, chains: usize, from: &str)
-        = of_data(ONE_START, "the {chains} chains of `{infer}` start at one point, {from}: R-hat cannot detect a mode that no chain has visited")
-        .as_warning()
+        = data_warning(ONE_START, "the {chains} chains of `{infer}` start at one point, {from}: R-hat cannot detect a mode that no chain has visited")
         .help("start them at different points: `jitter = 0.5`, or leave `start` and `jitter` out");
 }
 
-/// A warning: compared with the width of the posterior, the starts of the chains are too close together.
-/// Reports `jitter`, and the smallest posterior standard deviation on the unconstrained scale.
-pub fn close_starts(infer: &str, chains: usize, (jitter, sd): (f64, f64)) -> Diagnostic {
-    let text = format!(
-        "the {chains} chains of `{infer}` start within {} of one point, less than a thousandth of every posterior standard deviation (at least {}): R-hat cannot detect a mode that no chain has visited",
-        exact(jitter),
-        rounded(sd, 3)
-    );
-    data_warning(&ONE_START, text).help("start them at different points: `jitter = 0.5`")
+reports! {
+    /// A warning: compared with the width of the posterior, the starts of the chains are too close together.
+    /// Reports `jitter`, and the smallest posterior standard deviation on the unconstrained scale.
+    fn close_starts(infer: &str, chains: usize, jitter: f64, sd: f64)
+        = data_warning(ONE_START, "the {chains} chains of `{infer}` start within {} of one point, less than a thousandth of every posterior standard deviation (at least {}): R-hat cannot detect a mode that no chain has visited",
+            exact(jitter), rounded(sd, 3))
+        .help("start them at different points: `jitter = 0.5`");
 }

@@ -8,9 +8,7 @@ use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::support::Support;
 use bnnc_core::context::{Context, Stop};
 use bnnc_core::states::StateValues;
-use bnnc_data::Dataset;
 use bnnc_inference::chains::{Quantity, SamplingResult};
-use bnnc_inference::draws::StateDraws;
 use bnnc_inference::outcome::InferenceOutcome;
 use bnnc_inference::posterior::{Parts, Posterior, of_sites};
 use bnnc_inference::summary::{SiteSummary, of_draws, summaries_of_draws};
@@ -39,16 +37,8 @@ impl Posterior for ChainsPosterior {
         self.0.interrupted
     }
 
-    fn warnings(&self, _: &InferenceBlock, _: usize, _: &Dataset) -> Vec<Diagnostic> {
-        Vec::new()
-    }
-
     fn predictive_draws(&self, _: &InferenceBlock) -> usize {
         self.0.predictive
-    }
-
-    fn draws(&self, _: &InferenceBlock, _: usize, _: &Context) -> Result<Option<StateDraws>, Stop> {
-        Ok(None)
     }
 
     fn start(&self, infer: &InferenceBlock) -> start::EarlierResult {
@@ -161,5 +151,5 @@ fn close_starts(infer: &InferenceBlock, found: &[Quantity]) -> Option<Diagnostic
     };
     let least = found.iter().filter_map(sd).min_by(f64::total_cmp)?;
     (jitter < APART * least)
-        .then(|| super::diagnostics::close_starts(&infer.name, options.chains, (jitter, least)))
+        .then(|| super::diagnostics::close_starts(&infer.name, options.chains, jitter, least))
 }

@@ -1,8 +1,7 @@
 //! The report on Markov chains: the numbers in `result.json`, and a printed table.
 
 use bnnc_core::number::{finite, number, table_line};
-use bnnc_inference::chains::SamplingResult;
-use bnnc_inference::chains::{Diagnosis, Worst};
+use bnnc_inference::chains::{Diagnosis, SamplingResult, Worst};
 use bnnc_inference::leave_one_out::LeftOut;
 use bnnc_mcmc::diagnostics::QuantitySummary;
 use serde_json::{Map, Value, json};

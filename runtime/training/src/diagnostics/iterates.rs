@@ -1,9 +1,7 @@
 //! Diagnostics of the iterates that make up a posterior.
 
-use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::number::rounded;
 use bnnc_base::{codes, reports};
-use bnnc_core::diagnostics::warning;
 
 codes! {
     /// A training stopped before it had enough iterates for a posterior.
@@ -64,96 +62,67 @@ reports! {
 
     /// A warning: during the training, the loss per row rose by `rise` nats.
     fn iterates_diverged(infer: &str, rise: f64)
-        = of_program(ITERATES_DIVERGED, "the loss per row of `{infer}` rose by {rise:.1} from the first epoch to the last: the optimiser diverged")
-        .as_warning()
+        = program_warning(ITERATES_DIVERGED, "the loss per row of `{infer}` rose by {rise:.1} from the first epoch to the last: the optimiser diverged")
         .help("use a tenth of the learning rate in `optimiser = SGD(..)`");
-}
 
-/// A warning: each batch contains all rows, so the iterates of `swag` do not scatter.
-pub fn still_iterates(infer: &str, rows: usize) -> Diagnostic {
-    let text = format!(
-        "the intervals of `{infer}` are too narrow: each batch holds all {rows} rows, so the iterates do not scatter"
-    );
-    let batch = (rows / 10).max(1);
-    warning(&STILL_ITERATES, text).help(format!(
-        "use smaller batches at a constant rate: `batch = {batch}, schedule = constant`; or use `laplace`, `vi` or `nuts`"
-    ))
-}
+    /// A warning: each batch contains all rows, so the iterates of `swag` do not scatter.
+    fn still_iterates(infer: &str, rows: usize)
+        let batch = (rows / 10).max(1);
+        = program_warning(STILL_ITERATES, "the intervals of `{infer}` are too narrow: each batch holds all {rows} rows, so the iterates do not scatter")
+        .help("use smaller batches at a constant rate: `batch = {batch}, schedule = constant`; or use `laplace`, `vi` or `nuts`");
 
-/// A warning: all members of an ensemble ended near one optimum. For each parameter, the variance
-/// between the members is divided by the posterior variance. `ratio` is the largest of these ratios.
-pub fn agreeing_members(infer: &str, ratio: f64) -> Diagnostic {
-    let factor = ratio.max(0.0).sqrt().recip();
-    let times = match factor < 1e3 {
-        true => format!("{:.0}", factor.floor()),
-        false => "1000".to_owned(),
-    };
-    let text = format!(
-        "the members of `{infer}` agree: their standard deviations are at least {times} times too small for the posterior"
-    );
-    warning(&AGREEING_MEMBERS, text)
+    /// A warning: all members of an ensemble ended near one optimum. For each parameter, the variance
+    /// between the members is divided by the posterior variance. `ratio` is the largest of these ratios.
+    fn agreeing_members(infer: &str, ratio: f64)
+        let factor = ratio.max(0.0).sqrt().recip();
+        let times = match factor < 1e3 {
+            true => format!("{:.0}", factor.floor()),
+            false => "1000".to_owned(),
+        };
+        = program_warning(AGREEING_MEMBERS, "the members of `{infer}` agree: their standard deviations are at least {times} times too small for the posterior")
         .note("all members ended in the same optimum: their spread only shows how precisely each training found this optimum")
-        .help("use `laplace`, `vi` or `nuts`, whose spread is that of the posterior")
-}
+        .help("use `laplace`, `vi` or `nuts`, whose spread is that of the posterior");
 
-/// A warning: the learning rate decreases by the factor `fall` while iterates are collected.
-pub fn falling_rate(infer: &str, fall: f64) -> Diagnostic {
-    let how = match fall < 1e6 {
-        true => format!("by a factor of {}", rounded(fall, 4)),
-        false => "to zero".to_owned(),
-    };
-    let text = format!(
-        "the intervals of `{infer}` are too narrow: its learning rate falls {how} while iterates are taken, and the scatter \
-         of the iterates falls with the rate"
-    );
-    warning(&STILL_ITERATES, text).help(
-        "keep the learning rate constant while iterates are taken: `schedule = constant`, or `schedule = step(0.5, 0.1)`, which lowers the rate only once: at half of the training, when the default `warmup` ends; or use `laplace`, `vi` or `nuts`",
-    )
-}
+    /// A warning: the learning rate decreases by the factor `fall` while iterates are collected.
+    fn falling_rate(infer: &str, fall: f64)
+        let how = match fall < 1e6 {
+            true => format!("by a factor of {}", rounded(fall, 4)),
+            false => "to zero".to_owned(),
+        };
+        = program_warning(STILL_ITERATES, "the intervals of `{infer}` are too narrow: its learning rate falls {how} while iterates are taken, and the scatter \
+         of the iterates falls with the rate")
+        .help("keep the learning rate constant while iterates are taken: `schedule = constant`, or `schedule = step(0.5, 0.1)`, which lowers the rate only once: at half of the training, when the default `warmup` ends; or use `laplace`, `vi` or `nuts`");
 
-/// A warning: the Gaussian over iterates is too broad or too narrow. After multiplication by
-/// `scale`, the variances of the Gaussian are `breadth` times the posterior variances.
-pub fn other_breadth(infer: &str, breadth: f64, scale: f64) -> Diagnostic {
-    let (factor, which) = match breadth < 1.0 {
-        true => (breadth.max(0.0).sqrt().recip(), "narrow"),
-        false => (breadth.sqrt(), "wide"),
-    };
-    let text = match factor.is_finite() {
-        true => format!(
-            "the standard deviations of `{infer}` are about {factor:.0} times too {which} for the posterior"
-        ),
-        false => format!("the draws of `{infer}` are far too {which} for the posterior"),
-    };
-    let right = scale / breadth;
-    let other = "or use `laplace`, `vi` or `nuts`, whose intervals do not depend on the optimiser";
-    warning(&OTHER_BREADTH, text).help(match right.is_finite() && right > 0.0 {
-        true => format!(
-            "multiply the covariance: `scale = {}`; {other}",
-            rounded(right, 3)
-        ),
-        false => format!("use another learning rate; {other}"),
-    })
-}
+    /// A warning: the Gaussian over iterates is too broad or too narrow. After multiplication by
+    /// `scale`, the variances of the Gaussian are `breadth` times the posterior variances.
+    fn other_breadth(infer: &str, breadth: f64, scale: f64)
+        let (factor, which) = match breadth < 1.0 {
+            true => (breadth.max(0.0).sqrt().recip(), "narrow"),
+            false => (breadth.sqrt(), "wide"),
+        };
+        let text = match factor.is_finite() {
+            true => format!("the standard deviations of `{infer}` are about {factor:.0} times"),
+            false => format!("the draws of `{infer}` are far"),
+        };
+        let right = scale / breadth;
+        let other = match right.is_finite() && right > 0.0 {
+            true => format!("multiply the covariance: `scale = {}`", rounded(right, 3)),
+            false => "use another learning rate".to_owned(),
+        };
+        = program_warning(OTHER_BREADTH, "{text} too {which} for the posterior")
+        .help("{other}; or use `laplace`, `vi` or `nuts`, whose intervals do not depend on the optimiser");
 
-/// A warning: the Gaussian over iterates is too narrow in one parameter. The variance of the
-/// Gaussian there is at most `breadth` times the posterior variance. If the data are not
-/// standardised, `raw` contains the options of the data item that would standardise them.
-pub fn narrow_parameter(infer: &str, parameter: &str, breadth: f64, raw: Option<&str>) -> Diagnostic {
-    let factor = breadth.max(0.0).sqrt().recip();
-    let text = match factor.is_finite() {
-        true => format!(
-            "the standard deviation of `{parameter}` in `{infer}` is about {factor:.0} times too narrow for the posterior"
-        ),
-        false => format!("the draws of `{parameter}` in `{infer}` are far too narrow for the posterior"),
-    };
-    let warning = warning(&OTHER_BREADTH, text).note(
-        "no single factor on the covariance is right for all parameters: the posterior of this one is too narrow by a larger factor than others",
-    );
-    let warning = match raw {
-        None => warning,
-        Some(options) => warning.help(format!(
-            "standardise the data (`{options}`), so that one learning rate suits all parameters"
-        )),
-    };
-    warning.help("use `laplace`, `vi` or `nuts`, whose intervals do not depend on the optimiser")
+    /// A warning: the Gaussian over iterates is too narrow in one parameter. The variance of the
+    /// Gaussian there is at most `breadth` times the posterior variance. If the data are not
+    /// standardised, `raw` contains the options of the data item that would standardise them.
+    fn narrow_parameter(infer: &str, parameter: &str, breadth: f64, raw: Option<&str>)
+        let factor = breadth.max(0.0).sqrt().recip();
+        let text = match factor.is_finite() {
+            true => format!("the standard deviation of `{parameter}` in `{infer}` is about {factor:.0} times"),
+            false => format!("the draws of `{parameter}` in `{infer}` are far"),
+        };
+        = program_warning(OTHER_BREADTH, "{text} too narrow for the posterior")
+        .note("no single factor on the covariance is right for all parameters: the posterior of this one is too narrow by a larger factor than others")
+        .help_if(raw.map(|options| format!("standardise the data (`{options}`), so that one learning rate suits all parameters")))
+        .help("use `laplace`, `vi` or `nuts`, whose intervals do not depend on the optimiser");
 }

@@ -1,9 +1,9 @@
 //! Diagnostics of training runs and of their losses.
 
+use crate::maximum::Runaway;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::number::rounded;
 use bnnc_base::{codes, reports};
-use bnnc_core::diagnostics::warning;
 
 codes! {
     pub(super) NOT_CONVERGED = "E0533", "the training has not converged":
@@ -80,23 +80,18 @@ codes! {
          such as `slope: positive` and `a + slope * x`.";
 }
 
-/// A step of a training run has only a single row, although the model normalises the rows of a step
-/// together.
-pub fn single_row(infer: &str, rows: usize, batch: usize) -> Diagnostic {
-    let found = match rows {
-        1 => "the data have one training row".to_owned(),
-        _ => format!("{rows} rows in steps of {batch} leave a step of one row"),
-    };
-    let text = format!("`{infer}` normalises the rows of a step together, but {found}");
-    let better = (2..=rows).find(|size| *size > batch && rows % size != 1);
-    let error = Diagnostic::of_program(&SINGLE_ROW, text);
-    match better {
-        Some(size) => error.help(format!("use another batch size: `batch = {size}`")),
-        None => error.help("use more training rows"),
-    }
-}
-
 reports! {
+    /// A step of a training run has only a single row, although the model normalises the rows of a step
+    /// together.
+    fn single_row(infer: &str, rows: usize, batch: usize)
+        let found = match rows {
+            1 => "the data have one training row".to_owned(),
+            _ => format!("{rows} rows in steps of {batch} leave a step of one row"),
+        };
+        let better = (2..=rows).find(|size| *size > batch && rows % size != 1);
+        = of_program(SINGLE_ROW, "`{infer}` normalises the rows of a step together, but {found}")
+        .help(better.map_or("use more training rows".to_owned(), |size| format!("use another batch size: `batch = {size}`")));
+
     /// A model normalises rows together, although its inputs are whole columns. All rows then form one example.
     fn single_example(infer: &str)
         = of_program(SINGLE_ROW, "`{infer}` normalises the rows of a step together, but its model takes whole columns")
@@ -151,10 +146,14 @@ pub struct WarnedTraining<'a> {
 impl WarnedTraining<'_> {
     /// Returns the advice to raise the limit on the norm of the gradient, or `None` if the norm is not limited.
     fn unclipped(&self) -> Option<String> {
-        let clip = self.clip?;
-        Some(format!(
-            "raise `clip = {clip:?}`, or leave it out: it shortens the steps"
-        ))
+        self.clip
+            .map(|clip| format!("raise `clip = {clip:?}`, or leave it out: it shortens the steps"))
+    }
+
+    /// Returns the advice to train for longer, after the advice to use another series, if the series does not have an upper bound.
+    fn train_longer(&self) -> impl Iterator<Item = String> {
+        let longer = format!("train for longer: `{}`", self.longer);
+        self.bounded_series().into_iter().chain([longer])
     }
 
     /// Returns the advice to use another order of the series, if the series has no upper bound. The leading coefficient of `ln sigmoid(x)` is positive
@@ -174,170 +173,89 @@ impl WarnedTraining<'_> {
     }
 }
 
-/// A warning: the loss of a training run was still falling at its end.
-pub fn not_converged(trained: WarnedTraining<'_>, fall: f64, rows: usize) -> Diagnostic {
-    let WarnedTraining {
-        infer,
-        longer,
-        faster,
-        ..
-    } = trained;
-    let text = format!(
-        "`{infer}` has not converged: another training of this length would lower its loss by about {} ({} per row)",
-        short(fall),
-        short(per_row(fall, rows))
-    );
-    let warning = trained
-        .bounded_series()
-        .into_iter()
-        .fold(warning(&NOT_CONVERGED, text), Diagnostic::help)
-        .help(format!("train for longer: `{longer}`"));
-    let faster = faster.map(str::to_owned);
-    let others = trained.unclipped().into_iter().chain(faster);
-    let others = others.chain(trained.standardise());
-    others.fold(warning, Diagnostic::help)
-}
-
-/// A warning: a descent that starts at the end of the training lowers the loss by `fall` nats.
-pub fn not_at_minimum(trained: WarnedTraining<'_>, fall: f64, rows: usize) -> Diagnostic {
-    let WarnedTraining {
-        infer,
-        longer,
-        ends_at_zero,
-        faster,
-        ..
-    } = trained;
-    let text = format!(
-        "`{infer}` has not converged: a descent from its result lowers the loss by {} ({} per row)",
-        short(fall),
-        short(per_row(fall, rows))
-    );
-    let rate = match (ends_at_zero, faster) {
-        (true, faster) => faster.map(str::to_owned),
-        (false, _) => Some("let the rate fall to zero: `schedule = cooldown`".to_owned()),
-    };
-    let warning = trained
-        .bounded_series()
-        .into_iter()
-        .fold(warning(&NOT_CONVERGED, text), Diagnostic::help)
-        .help(format!("train for longer: `{longer}`"));
-    let others = trained.unclipped().into_iter().chain(rate);
-    let others = others.chain(trained.standardise());
-    others.fold(warning, Diagnostic::help)
-}
-
-/// A warning: constrained parameters of an inference block diverge, while the density rises by `rise`
-/// nats. `runaways` contains the name of each such parameter, with its values before and after
-/// the descent. `log` is the name of one of these parameters, if it is the logarithm of a scale.
-pub fn unbounded_density(
-    infer: &str,
-    (runaways, log): (&[(&str, f64, f64)], Option<&str>),
-    rise: f64,
-) -> Diagnostic {
-    let one = |(name, from, to): &(&str, f64, f64)| {
-        let verb = if to < from { "falls" } else { "rises" };
-        let [from, to] = [*from, *to].map(short);
-        format!("`{name}` {verb} from {from} to {to}")
-    };
-    let mut lines: Vec<String> = runaways.iter().take(LISTED).map(one).collect();
-    if runaways.len() > LISTED {
-        lines.push(format!(
-            "{} other parameters move in the same way",
-            runaways.len() - LISTED
-        ));
-    }
-    // The normal prior of a log scale bounds the density, but only at a scale that is zero in practice.
-    let place = match log {
-        Some(_) => "has no maximum at a plausible scale",
-        None => "has no maximum",
-    };
-    let text = format!(
-        "`{infer}` {place}: its log density still rises by {} while {}",
-        short(rise),
-        lines.join(" and ")
-    );
-    let names = match runaways {
-        [(only, ..)] => format!("`{only}`"),
-        _ => "such parameters".to_owned(),
-    };
-    let warning =
-        warning(&UNBOUNDED_DENSITY, text).help(format!("use `nuts` or `vi`, which average over {names}"));
-    match log {
-        Some(log) => warning.help(format!(
-            "or write the parameters with the scale `exp({log})` in their non-centred form, which has a bounded density: their mean plus `exp({log}) * z`, with `z ~ Normal(0, 1)`"
-        )),
-        None => warning.help(format!("or use a prior that keeps {names} away from the end of the range, such as `InverseGamma(3, 20)` for a scale")),
-    }
-}
-
 reports! {
+    /// A warning: the loss of a training run was still falling at its end.
+    fn not_converged(trained: WarnedTraining<'_>, fall: f64, rows: usize)
+        = program_warning(NOT_CONVERGED, "`{}` has not converged: another training of this length would lower its loss by about {} ({} per row)",
+            trained.infer, short(fall), short(per_row(fall, rows)))
+        .helps(trained.train_longer())
+        .help_if(trained.unclipped())
+        .help_if(trained.faster)
+        .help_if(trained.standardise());
+
+    /// A warning: a descent that starts at the end of the training lowers the loss by `fall` nats.
+    fn not_at_minimum(trained: WarnedTraining<'_>, fall: f64, rows: usize)
+        let rate = match trained.ends_at_zero {
+            true => trained.faster,
+            false => Some("let the rate fall to zero: `schedule = cooldown`"),
+        };
+        = program_warning(NOT_CONVERGED, "`{}` has not converged: a descent from its result lowers the loss by {} ({} per row)",
+            trained.infer, short(fall), short(per_row(fall, rows)))
+        .helps(trained.train_longer())
+        .help_if(trained.unclipped())
+        .help_if(rate)
+        .help_if(trained.standardise());
+
+    /// A warning: constrained parameters of an inference block diverge, while the density rises by `rise`
+    /// nats. `runaways` contains the name of each such parameter, with its values before and after
+    /// the descent. `log` is the name of one of these parameters, if it is the logarithm of a scale.
+    fn unbounded_density(infer: &str, runaways: &[Runaway], rise: f64)
+        let one = |Runaway { name, from, to, .. }: &Runaway| {
+            let verb = if to < from { "falls" } else { "rises" };
+            format!("`{name}` {verb} from {} to {}", short(*from), short(*to))
+        };
+        let more = runaways.len().saturating_sub(LISTED);
+        let others = (more > 0).then(|| format!("{more} other parameters move in the same way"));
+        let lines = runaways.iter().take(LISTED).map(one).chain(others).collect::<Vec<_>>();
+        // The normal prior of a log scale bounds the density, but only at a scale that is zero in practice.
+        let log = runaways.iter().find(|runaway| runaway.is_log).map(|runaway| &runaway.name);
+        let place = log.map_or("", |_| " at a plausible scale");
+        let names = match runaways {
+            [only] => format!("`{}`", only.name),
+            _ => "such parameters".to_owned(),
+        };
+        = program_warning(UNBOUNDED_DENSITY, "`{infer}` has no maximum{place}: its log density still rises by {} while {}",
+            short(rise), lines.join(" and "))
+        .help("use `nuts` or `vi`, which average over {names}")
+        .help(match log {
+            Some(log) => format!("or write the parameters with the scale `exp({log})` in their non-centred form, which has a bounded density: their mean plus `exp({log}) * z`, with `z ~ Normal(0, 1)`"),
+            None => format!("or use a prior that keeps {names} away from the end of the range, such as `InverseGamma(3, 20)` for a scale"),
+        });
+
     /// A warning: a training run ended at a saddle. A descent from a nearby point ends `fall` nats
     /// below the saddle.
     fn at_saddle(infer: &str, fall: f64, rows: usize)
-        = of_program(AT_SADDLE, "`{infer}` ended at a saddle, not at a maximum: from a point nearby, a descent lowers the loss by {} ({} per row)",
+        = program_warning(AT_SADDLE, "`{infer}` ended at a saddle, not at a maximum: from a point nearby, a descent lowers the loss by {} ({} per row)",
             short(fall), short(per_row(fall, rows)))
-        .as_warning()
         .note("the slope is zero there, for instance because the model is symmetric in a parameter that starts at zero: its estimate is merely its start")
         .help("use several random starts: `restarts = 4`")
         .help("or write the model without the symmetry");
-}
 
-/// A warning: the loss of a training run is so noisy that a fall would not be visible.
-pub fn noisy_loss(trained: WarnedTraining<'_>, noise: f64, rows: usize) -> Diagnostic {
-    let WarnedTraining {
-        infer,
-        longer,
-        maximises_bound,
-        ..
-    } = trained;
-    let text = format!(
-        "bnnc cannot tell whether `{infer}` has converged: the noise of its loss hides changes of {} per row",
-        short(per_row(noise, rows))
-    );
-    let warning = trained
-        .bounded_series()
-        .into_iter()
-        .fold(warning(&NOT_CONVERGED, text), Diagnostic::help)
-        .help(format!("train for longer: `{longer}`"));
-    let narrower = "start with narrower posteriors (`Normal(scale = 0.1)`), or use more `samples`".to_owned();
-    let others = maximises_bound.then_some(narrower);
-    let others = others.into_iter().chain(trained.standardise());
-    others.fold(warning, Diagnostic::help)
-}
+    /// A warning: the loss of a training run is so noisy that a fall would not be visible.
+    fn noisy_loss(trained: WarnedTraining<'_>, noise: f64, rows: usize)
+        let narrower = "start with narrower posteriors (`Normal(scale = 0.1)`), or use more `samples`";
+        = program_warning(NOT_CONVERGED, "bnnc cannot tell whether `{}` has converged: the noise of its loss hides changes of {} per row",
+            trained.infer, short(per_row(noise, rows)))
+        .helps(trained.train_longer())
+        .help_if(trained.maximises_bound.then_some(narrower))
+        .help_if(trained.standardise());
 
-/// A warning: the loss of a training run rose from `first` to `last`, because the steps are too long.
-pub fn diverged(infer: &str, (first, last): (f64, f64), rows: usize) -> Diagnostic {
-    let text = format!(
-        "`{infer}` diverged: its loss is {} per row at the end, and was {} at the start",
-        short(per_row(last, rows)),
-        short(per_row(first, rows))
-    );
-    warning(&NOT_CONVERGED, text)
+    /// A warning: the loss of a training run rose from `first` to `last`, because the steps are too long.
+    fn diverged(infer: &str, first: f64, last: f64, rows: usize)
+        = program_warning(NOT_CONVERGED, "`{infer}` diverged: its loss is {} per row at the end, and was {} at the start",
+            short(per_row(last, rows)), short(per_row(first, rows)))
         .help("lower the rate of the `optimiser`, for instance to a tenth")
-        .help("or limit the norm of the gradient: `clip = 1`")
-}
+        .help("or limit the norm of the gradient: `clip = 1`");
 
-/// A warning: the loss of a training rose from `best` to `last`. The parameters of epoch `epoch`,
-/// where the loss was `best`, were kept.
-pub fn worsened(
-    trained: WarnedTraining<'_>,
-    (best, last): (f64, f64),
-    epoch: usize,
-    rows: usize,
-) -> Diagnostic {
-    let WarnedTraining {
-        infer, ends_at_zero, ..
-    } = trained;
-    let text = format!(
-        "the loss of `{infer}` is {} per row at the end, but was {} around epoch {}: the parameters of that epoch were kept",
-        short(per_row(last, rows)),
-        short(per_row(best, rows)),
-        epoch
-    );
-    warning(&WORSENED, text).help(match ends_at_zero {
-        true => "lower the rate of the `optimiser`",
-        false => "lower the rate of the `optimiser`, or let it fall to zero: `schedule = cooldown`",
-    })
+    /// A warning: the loss of a training rose from `best` to `last`. The parameters of epoch `epoch`,
+    /// where the loss was `best`, were kept.
+    fn worsened(trained: WarnedTraining<'_>, best: f64, last: f64, epoch: usize, rows: usize)
+        = program_warning(WORSENED, "the loss of `{}` is {} per row at the end, but was {} around epoch {epoch}: the parameters of that epoch were kept",
+            trained.infer, short(per_row(last, rows)), short(per_row(best, rows)))
+        .help(match trained.ends_at_zero {
+            true => "lower the rate of the `optimiser`",
+            false => "lower the rate of the `optimiser`, or let it fall to zero: `schedule = cooldown`",
+        });
 }
 
 /// The losses of several restarts.
@@ -354,29 +272,19 @@ pub struct RestartLosses {
     pub worst: f64,
 }
 
-/// A warning: several restarts of a training run end at different losses.
-pub fn restarts_differ(infer: &str, losses: RestartLosses, rows: usize) -> Diagnostic {
-    let RestartLosses {
-        count,
-        near,
-        best,
-        worst,
-    } = losses;
-    let text = format!(
-        "the {count} restarts of `{infer}` end at losses from {} to {} per row: there are several optima",
-        short(per_row(best, rows)),
-        short(per_row(worst, rows))
-    );
-    let ends = if near == 1 { "ends" } else { "end" };
-    let warning = warning(&RESTARTS_DIFFER, text)
-        .note(format!("{near} of {count} restarts {ends} near the lowest loss"));
-    match near {
+reports! {
+    /// A warning: several restarts of a training run end at different losses.
+    fn restarts_differ(infer: &str, losses: RestartLosses, rows: usize)
+        let RestartLosses { count, near, best, worst } = losses;
+        let ends = if near == 1 { "ends" } else { "end" };
         // The probability that one more start ends in a new optimum is about the number of optima
         // that were found only once, divided by the number of starts (Good 1953).
-        1 => warning.help(format!(
-            "try `restarts = {}`: an optimum that only one restart has found may not be the best",
-            2 * count
-        )),
-        _ => warning.help(format!("try `restarts = {}` if this is a small share", 2 * count)),
-    }
+        let reason = match near {
+            1 => ": an optimum that only one restart has found may not be the best",
+            _ => " if this is a small share",
+        };
+        = program_warning(RESTARTS_DIFFER, "the {count} restarts of `{infer}` end at losses from {} to {} per row: there are several optima",
+            short(per_row(best, rows)), short(per_row(worst, rows)))
+        .note("{near} of {count} restarts {ends} near the lowest loss")
+        .help("try `restarts = {}`{reason}", 2 * count);
 }

@@ -1,10 +1,8 @@
 //! The diagnostic that reports that a schedule is longer than the training.
 
 use bnnc_abi::manifest::Length;
-use bnnc_base::codes;
-use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::number::rounded;
-use bnnc_core::diagnostics::warning;
+use bnnc_base::{codes, reports};
 
 codes! {
     pub(super) UNREACHED = "E0721", "a schedule that is longer than the training":
@@ -15,17 +13,15 @@ codes! {
          Right: `steps = 20000, schedule = steps([10000, 15000], 0.1)`.";
 }
 
-/// A warning: the training of `infer` ends before `time`, although the `schedule` of `infer` contains this time.
-pub fn unreached(infer: &str, schedule: &str, time: f64, length: Length) -> Diagnostic {
-    let (count, unit) = match length {
-        Length::Epochs(count) => (count, "epochs"),
-        Length::Steps(count) => (count, "steps"),
-    };
-    let time = rounded(time, 6);
-    let text = format!("`{infer}` has {count} {unit}, but its schedule `{schedule}` needs {time}");
-    warning(&UNREACHED, text)
+reports! {
+    /// A warning: the training of `infer` ends before `time`, although the `schedule` of `infer` contains this time.
+    fn unreached(infer: &str, schedule: &str, time: f64, length: Length)
+        let (count, unit) = match length {
+            Length::Epochs(count) => (count, "epochs"),
+            Length::Steps(count) => (count, "steps"),
+        };
+        let time = rounded(time, 6);
+        = program_warning(UNREACHED, "`{infer}` has {count} {unit}, but its schedule `{schedule}` needs {time}")
         .note("the training ends before the learning rate has followed its schedule")
-        .help(format!(
-            "use times below {count}, or a longer training: `{unit} = ..`"
-        ))
+        .help("use times below {count}, or a longer training: `{unit} = ..`");
 }

@@ -15,10 +15,8 @@ use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Sizes, Symbol};
 use bnnc_core::context::Stop;
 use bnnc_core::feed::{Feed, examples};
-use bnnc_core::memory;
-use bnnc_core::ports;
-use bnnc_core::rows;
 use bnnc_core::states::StateValues;
+use bnnc_core::{memory, ports, rows};
 use bnnc_kernels::executor::Machine;
 use std::ops::Range;
 

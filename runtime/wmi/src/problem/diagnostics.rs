@@ -2,8 +2,8 @@
 
 use super::Problem;
 use super::tree::Position;
-use bnnc_base::codes;
 use bnnc_base::diagnostic::{Code, Diagnostic, Place};
+use bnnc_base::{codes, reports};
 
 codes! {
     /// The error for a text that is neither JSON nor SMT-LIB.
@@ -106,62 +106,47 @@ impl Flaw {
 
     /// Converts the error to a diagnostic for the file with this name.
     pub(super) fn diagnostic(self, file: &str) -> Box<Diagnostic> {
-        let mut diagnostic = at(self.code, file, self.at.into(), self.message);
-        diagnostic.help.extend(self.help);
-        Box::new(diagnostic)
+        let diagnostic = Diagnostic::program_at(self.code, place(file, self.at.into()), self.message);
+        Box::new(diagnostic.help_if(self.help))
     }
 }
 
-/// Creates the diagnostic for an integral that is infinite or does not exist. `direction` is a direction in which the region is
-/// unbounded: the name of each variable, and its step.
-pub fn unbounded(file: &str, problem: &Problem, direction: &[(String, String)]) -> Diagnostic {
-    let steps: Vec<String> = direction
-        .iter()
-        .map(|(name, step)| format!("{name} by {step}"))
-        .collect();
-    let text = match problem.name.as_str() {
-        "" => "the region is unbounded where the weight is not zero".to_owned(),
-        name => format!("the region of `{name}` is unbounded where the weight is not zero"),
-    };
-    about(&UNBOUNDED, file, problem, text)
-        .note(format!("the unbounded direction is {}", steps.join(", ")))
-        .help("bound these variables, or make the weight zero far away")
-}
+reports! {
+    /// Creates the diagnostic for an integral that is infinite or does not exist. `direction` is a direction in which the region is
+    /// unbounded: the name of each variable, and its step.
+    fn unbounded(file: &str, problem: &Problem, direction: &[(String, String)])
+        let steps = direction.iter().map(|(name, step)| format!("{name} by {step}")).collect::<Vec<_>>();
+        = program_at(UNBOUNDED, place(file, problem.at), "the region{} is unbounded where the weight is not zero", of(problem))
+        .note("the unbounded direction is {}", steps.join(", "))
+        .help("bound these variables, or make the weight zero far away");
 
-/// Creates the diagnostic for a partial result.
-pub fn gave_up(file: &str, problem: &Problem, reason: &str) -> Diagnostic {
-    let text = match problem.name.as_str() {
-        "" => format!("integration stopped early: {reason}"),
-        name => format!("the integration of `{name}` stopped early: {reason}"),
-    };
-    about(&GAVE_UP, file, problem, text)
+    /// Creates the diagnostic for a partial result.
+    fn gave_up(file: &str, problem: &Problem, reason: &str)
+        let what = match of(problem) {
+            name if name.is_empty() => "integration".to_owned(),
+            name => format!("the integration{name}"),
+        };
+        = program_at(GAVE_UP, place(file, problem.at), "{what} stopped early: {reason}")
         .help("raise `--max-regions` for more regions and cases, `--max-steps` for more work on each region, `--max-seconds` for more time, or \
-               `--max-memory` for more memory; the error bound printed with the value covers the whole integral, including what was left out")
+               `--max-memory` for more memory; the error bound printed with the value covers the whole integral, including what was left out");
+
+    /// Creates the diagnostic for a result that double precision cannot represent. `log_value` is the logarithm of the result if it is
+    /// known.
+    fn overflow(file: &str, problem: &Problem, log_value: Option<f64>)
+        = program_at(OVERFLOW, place(file, problem.at), "the integral{} is too large for double precision", of(problem))
+        .help("write `--exact` to get a fraction, or use larger units for the variables")
+        .notes(log_value.map(|log| format!("the logarithm of its magnitude is {log}")));
 }
 
-/// Creates the diagnostic for a result that double precision cannot represent. `log_value` is the logarithm of the result if it is
-/// known.
-pub fn overflow(file: &str, problem: &Problem, log_value: Option<f64>) -> Diagnostic {
-    let text = match problem.name.as_str() {
-        "" => "the integral is too large for double precision".to_owned(),
-        name => format!("the integral of `{name}` is too large for double precision"),
-    };
-    let mut diagnostic = about(&OVERFLOW, file, problem, text)
-        .help("write `--exact` to get a fraction, or use larger units for the variables");
-    diagnostic
-        .notes
-        .extend(log_value.map(|log| format!("the logarithm of its magnitude is {log}")));
-    diagnostic
-}
-
-fn about(code: &'static Code, file: &str, problem: &Problem, text: String) -> Diagnostic {
-    at(code, file, problem.at, text)
-}
-
-fn at(code: &'static Code, file: &str, (row, column): (usize, usize), text: String) -> Diagnostic {
-    let path = file.into();
-    Diagnostic {
-        at: Place::File { path, row, column },
-        ..Diagnostic::of_program(code, text)
+/// Returns ` of` and the name of the problem, or an empty text if the problem has no name.
+fn of(problem: &Problem) -> String {
+    match problem.name.as_str() {
+        "" => String::new(),
+        name => format!(" of `{name}`"),
     }
+}
+
+fn place(file: &str, (row, column): (usize, usize)) -> Place {
+    let path = file.into();
+    Place::File { path, row, column }
 }

@@ -6,14 +6,13 @@
 //! regions small. Equal states are solved only once.
 
 use super::amount::{Part, product, scaled, sum};
-use super::bounds;
 use super::eliminated::Smaller;
 use super::ranges::{Ranges, Rows};
 use super::simplify::{Simplifier, factors, undecided, undecided_in_term};
-use super::slab;
 use super::sparse::Sparse;
 use super::state::{State, Variables, split};
 use super::terms::apart;
+use super::{bounds, slab};
 use crate::integral::{Integral, IntegrationLimits, Limit, RegionIntegral};
 use crate::problem::store::{Formula, FormulaId, RealTerm, TermId, TermStore};
 use crate::rational::Rational;

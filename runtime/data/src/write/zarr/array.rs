@@ -3,9 +3,8 @@
 use super::names::NamedDim;
 use super::{ZarrLabels, ZarrType};
 use serde_json::{Value, json};
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 /// The approximate size of a chunk in bytes. A smaller size would give too many files. A larger
 /// size would take more memory, because a chunk stays in memory until it is full.

@@ -1,23 +1,25 @@
 //! The warning about divergent iterations, with advice that depends on their cause if it is known.
 
-use super::{ChainFacts, SLOW, agree, named, target, warning};
+use super::{ChainFacts, SLOW, agree, named, target};
 use crate::diagnostics::codes::DIVERGENCES;
 use bnnc_base::diagnostic::Diagnostic;
+use bnnc_base::reports;
 
 /// If the chains agree, divergences are reported only if more than one iteration in this number diverged.
 const RARE: usize = 10_000;
 
-/// Adds advice about discontinuities if the likelihood may be discontinuous in some parameters.
-pub(super) fn smooth(diagnostic: Diagnostic, facts: &ChainFacts<'_>) -> Diagnostic {
-    let Some(first) = facts.jumps.first() else {
-        return diagnostic;
-    };
-    diagnostic
-        .note(format!(
+/// Returns the likely cause and the advice if the likelihood may be discontinuous in some parameters.
+pub(super) fn jumps(facts: &ChainFacts<'_>) -> Option<[String; 2]> {
+    let first = facts.jumps.first()?;
+    Some([
+        format!(
             "the likely cause: the model compares or rounds {}, and the gradient does not show where the likelihood jumps",
             named(facts.jumps)
-        ))
-        .help(format!("use a smooth switch: `sigmoid((t - {first}) / width)` instead of `if t < {first}`; or use `random_walk`, which needs no gradient"))
+        ),
+        format!(
+            "use a smooth switch: `sigmoid((t - {first}) / width)` instead of `if t < {first}`; or use `random_walk`, which needs no gradient"
+        ),
+    ])
 }
 
 /// Returns the warning about divergent iterations, with advice for the most likely cause.
@@ -30,18 +32,40 @@ pub(super) fn divergences(facts: &ChainFacts<'_>) -> Option<Diagnostic> {
     if facts.divergences == 0 || are_few || !follows {
         return None;
     }
-    let percent = 100.0 * facts.divergences as f64 / facts.iterations as f64;
-    let text = format!(
-        "{} of {} iterations diverged ({percent:.2} %)",
-        facts.divergences, facts.iterations
-    );
-    let diagnostic = warning(&DIVERGENCES, facts, text)
+    let jumps = jumps(facts);
+    let diagnostic = diverged(facts).notes(jumps.as_ref().map(|[cause, _]| cause));
+    Some(
+        diagnostic.helps(
+            match jumps {
+                _ if has_funnel(facts) => {
+                    let scales = "or give scales a prior that keeps them away from zero".to_owned();
+                    vec![as_noise(facts), Some(scales)]
+                }
+                Some([_, help]) => vec![Some(smaller_steps(facts)), Some(help)],
+                None => vec![
+                    Some(smaller_steps(facts)),
+                    other_parameterisation(facts),
+                    as_noise(facts),
+                ],
+            }
+            .into_iter()
+            .flatten(),
+        ),
+    )
+}
+
+reports! {
+    /// The warning about divergent iterations, without advice.
+    fn diverged(facts: &ChainFacts<'_>)
+        let ChainFacts { infer, divergences, iterations, .. } = facts;
+        let percent = 100.0 * *divergences as f64 / *iterations as f64;
+        = program_warning(DIVERGENCES, "`{infer}`: {divergences} of {iterations} iterations diverged ({percent:.2} %)")
         .note("the draws miss the part of the posterior where iterations diverge: estimates may be wrong");
-    if has_funnel(facts) {
-        let diagnostic = as_noise(diagnostic, facts);
-        return Some(diagnostic.help("or give scales a prior that keeps them away from zero"));
-    }
-    let diagnostic = diagnostic.help(match target(facts.transition) {
+}
+
+/// Returns the advice to take smaller steps.
+fn smaller_steps(facts: &ChainFacts<'_>) -> String {
+    match target(facts.transition) {
         Some(target) if target < LARGEST_TARGET => {
             format!(
                 "raise `target_acceptance` from {target} towards {LARGEST_TARGET}: it makes the steps smaller"
@@ -51,24 +75,20 @@ pub(super) fn divergences(facts: &ChainFacts<'_>) -> Option<Diagnostic> {
             "narrow the priors, or use a non-centred parameterisation: the steps are small already".to_owned()
         }
         None => "make `step_size` smaller, or leave it out: the warm-up finds one".to_owned(),
-    });
-    if !facts.jumps.is_empty() {
-        return Some(smooth(diagnostic, facts));
     }
-    let diagnostic = match facts.noncentred {
-        [] => diagnostic,
-        names => diagnostic.help(format!(
-            "{} in `non_centered`: remove the parameters that many rows determine",
-            match names {
-                [_] => format!("{} is", named(names)),
-                _ => format!("{} are", named(names)),
-            }
-        )),
+}
+
+/// Returns the advice to use the centred parameterisation for parameters that are non-centred, if there are any.
+fn other_parameterisation(facts: &ChainFacts<'_>) -> Option<String> {
+    let verb = match facts.noncentred {
+        [] => return None,
+        [_] => "is",
+        _ => "are",
     };
-    Some(match facts.centred.is_empty() {
-        true => diagnostic,
-        false => as_noise(diagnostic, facts),
-    })
+    let names = named(facts.noncentred);
+    Some(format!(
+        "{names} {verb} in `non_centered`: remove the parameters that many rows determine"
+    ))
 }
 
 /// The advice never recommends a target acceptance rate above this value. Higher rates need very small steps.
@@ -87,10 +107,7 @@ fn has_funnel(facts: &ChainFacts<'_>) -> bool {
 const NON_CENTRED_TARGET: f64 = 0.95;
 
 /// Advises the non-centred parameterisation for the parameters whose prior scale is unknown, if there are any.
-pub(super) fn as_noise(diagnostic: Diagnostic, facts: &ChainFacts<'_>) -> Diagnostic {
-    if facts.centred.is_empty() {
-        return diagnostic;
-    }
+pub(super) fn as_noise(facts: &ChainFacts<'_>) -> Option<String> {
     let all: Vec<&str> = facts
         .noncentred
         .iter()
@@ -105,7 +122,7 @@ pub(super) fn as_noise(diagnostic: Diagnostic, facts: &ChainFacts<'_>) -> Diagno
         true => "",
         false => "if few rows inform each element, ",
     };
-    diagnostic.help(format!(
+    (!facts.centred.is_empty()).then(|| format!(
         "{condition}use a non-centred parameterisation for {}, whose prior has an unknown scale: `non_centered = [{}]{target}`",
         named(facts.centred),
         all.join(", ")
