@@ -3,11 +3,9 @@
 use crate::leave_one_out;
 use crate::posterior::{Posterior, SharedPosterior};
 use crate::summary::DRAWS;
-use bnnc_abi::code::Artifact;
 use bnnc_abi::data::Schema;
 use bnnc_abi::manifest::{InferenceBlock, Output, OutputKind};
 use bnnc_base::diagnostic::Diagnostic;
-use bnnc_base::shape::Sizes;
 use bnnc_core::context::{Context, Stop};
 use bnnc_core::memory::{parameters, predicting, predicting_some};
 use bnnc_core::predict;
@@ -147,12 +145,6 @@ pub trait Method {
     fn settings(&self) -> Vec<Diagnostic> {
         Vec::new()
     }
-
-    /// Returns the program that processes all rows.
-    fn program(&self) -> &Artifact;
-
-    /// Returns the sizes of a step that uses `rows` rows at once.
-    fn step_sizes(&self, rows: usize) -> Sizes;
 
     /// Returns the number of iterates that a complete run collects for this number of rows. These iterates may also be stored for other
     /// inference blocks. `of_earlier` returns this number for an earlier inference block.

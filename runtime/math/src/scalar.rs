@@ -1,8 +1,7 @@
 //! The scalar operations that every backend implements. The set of operations is closed. The record of
 //! an operation has its operands, its types, its reference value, and whether generated code calls it.
 
-use crate::gamma;
-use crate::special;
+use crate::{gamma, special};
 
 /// The types of the operands and of the result of a scalar operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,10 +1,8 @@
 //! A stand-in for a method that this build does not include. The stand-in is needed to read
 //! programs that another build compiled.
 
-use bnnc_abi::code::Artifact;
 use bnnc_abi::manifest::InferenceBlock;
 use bnnc_base::diagnostics::not_in_build;
-use bnnc_base::shape::{Sizes, Symbol};
 use bnnc_core::context::Stop;
 use bnnc_inference::method::{MemoryExtent, Method, MethodInputs, Saved};
 use bnnc_inference::posterior::SharedPosterior;
@@ -30,20 +28,6 @@ impl Method for Absent<'_> {
 
     fn restore(&self, _: &Saved<'_>) -> Result<SharedPosterior, Stop> {
         Err(self.stop())
-    }
-
-    fn program(&self) -> &Artifact {
-        match self.infer.training() {
-            Some(train) => &train.step,
-            None => &self.infer.predict,
-        }
-    }
-
-    fn step_sizes(&self, rows: usize) -> Sizes {
-        match self.infer.training() {
-            Some(train) => train.sizes(rows),
-            None => Sizes::default().with(Symbol::Batch, rows),
-        }
     }
 
     fn finding(&self, _: &MemoryExtent<'_>) -> u64 {

@@ -2,11 +2,9 @@
 //! or a point estimate.
 
 use crate::MethodFolder;
-use bnnc_abi::code::Artifact;
 use bnnc_abi::manifest::{InferenceBlock, State, Train};
 use bnnc_abi::methods::Work;
 use bnnc_base::diagnostic::Diagnostic;
-use bnnc_base::shape::Sizes;
 use bnnc_core::context::{Context, Stop};
 use bnnc_core::number::{finite, table_line};
 use bnnc_core::predict::trained_draws;
@@ -16,8 +14,7 @@ use bnnc_inference::draws::StateDraws;
 use bnnc_inference::held::FixedParameters;
 use bnnc_inference::method::{MemoryExtent, Method, MethodInputs, Saved, few_draws, predicting_draws};
 use bnnc_inference::outcome::InferenceOutcome;
-use bnnc_inference::posterior::SharedPosterior;
-use bnnc_inference::posterior::{Parts, Posterior, of_sites};
+use bnnc_inference::posterior::{Parts, Posterior, SharedPosterior, of_sites};
 use bnnc_inference::summary::{SiteSummary, summaries};
 use bnnc_training::{TrainingResult, memory, report, restarts, train};
 use serde::{Deserialize, Serialize};
@@ -157,14 +154,6 @@ impl Method for Trains<'_> {
 
     fn settings(&self) -> Vec<Diagnostic> {
         few_draws(self.infer).into_iter().collect()
-    }
-
-    fn program(&self) -> &Artifact {
-        &self.train.step
-    }
-
-    fn step_sizes(&self, rows: usize) -> Sizes {
-        self.train.sizes(rows)
     }
 
     fn finding(&self, extent: &MemoryExtent<'_>) -> u64 {

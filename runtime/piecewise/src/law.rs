@@ -1,14 +1,13 @@
 //! The distribution of a noisy observation of a network's output.
 
 use super::bernstein::MOST_DEGREE;
-use super::grid;
 use super::measure::Measure;
 use super::normal::{normal_below, normal_log_density};
 use super::shape::Representation;
 use super::transform::Segment;
 use super::twofold::Twofold;
 use super::unit::{UniformSum, UnitContribution, decided};
-use super::{Network, ObservationNoise, Ridge};
+use super::{Network, ObservationNoise, Ridge, grid};
 
 /// The distribution of `f + noise`, where `f` is the output of a network. Most of the work is done when a distribution is created. Evaluations are
 /// cheap.

@@ -3,8 +3,7 @@
 
 use crate::page::table;
 use crate::svg::escape;
-use bnnc_inference::chains::Diagnosis;
-use bnnc_inference::chains::SamplingResult;
+use bnnc_inference::chains::{Diagnosis, SamplingResult};
 use bnnc_inference::leave_one_out::LeftOut;
 use bnnc_mcmc::diagnostics::QuantitySummary;
 use bnnc_mcmc::loo::LooEstimate;

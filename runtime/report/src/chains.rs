@@ -5,9 +5,7 @@ use crate::histogram::Histogram;
 use crate::svg::{Plot, PlotAxis, Swatch};
 use bnnc_core::context::Stop;
 use bnnc_data::metrics::extent;
-use bnnc_inference::chains::Diagnosis;
-use bnnc_inference::chains::Quantity;
-use bnnc_inference::chains::SamplingResult;
+use bnnc_inference::chains::{Diagnosis, Quantity, SamplingResult};
 use bnnc_mcmc::diagnostics::QuantitySummary;
 use std::cmp::Ordering;
 

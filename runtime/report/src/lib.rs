@@ -17,7 +17,7 @@ mod sheet;
 pub mod svg;
 pub mod ticks;
 
-use bnnc_abi::manifest::{InferenceBlock, Manifest, NoPrior, Output, OutputKind};
+use bnnc_abi::manifest::{InferenceBlock, Manifest, NoPrior, Output};
 use bnnc_core::columns;
 use bnnc_core::context::{Context, Stop};
 use bnnc_data::write::ResultColumn;
@@ -121,13 +121,10 @@ fn predictive(
 ) -> Result<Vec<String>, Stop> {
     let mut plots = Vec::new();
     for (place, output) in infer.outputs.iter().enumerate() {
-        match output.kind {
-            OutputKind::Classes(count) => plots.extend(classes((infer, output), count, outcome)),
-            OutputKind::Bool => plots.extend(classes((infer, output), 2, outcome)),
-            OutputKind::Real | OutputKind::Count => {
-                plots.extend(numbers(manifest, (infer, place), outcome, context)?);
-            }
-        }
+        plots.extend(match output.kind.classes() {
+            Some(count) => classes((infer, output), count, outcome),
+            None => numbers(manifest, (infer, place), outcome, context)?,
+        });
     }
     Ok(plots)
 }

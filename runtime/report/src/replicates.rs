@@ -2,7 +2,7 @@
 //! with the observed data.
 
 use crate::export::chosen;
-use bnnc_abi::manifest::{InferenceBlock, NoPrior, Output, OutputKind};
+use bnnc_abi::manifest::{InferenceBlock, NoPrior, Output};
 use bnnc_abi::plan::Plan;
 use bnnc_base::shape::{Sizes, Symbol};
 use bnnc_core::context::{Context, Stop};
@@ -89,11 +89,8 @@ pub fn checks(
     let mut all = Vec::new();
     for (place, output) in outputs {
         let column = infer.column(output);
-        let names = match output.kind {
-            OutputKind::Classes(count) => Some(names(infer, output, count)),
-            OutputKind::Bool => Some(names(infer, output, 2)),
-            OutputKind::Real | OutputKind::Count => None,
-        };
+        let classes_of = output.kind.classes();
+        let names = classes_of.map(|count| names(infer, output, count));
         let observed = match names {
             Some(_) => classes(&rows, dataset, column)?
                 .into_iter()
@@ -225,17 +222,15 @@ fn sets(
 
 /// Draws classes from their probabilities, `[draws, rows]`. The result is empty for outputs that are numbers. `first` is the index of the first row.
 fn drawn(output: &Output, said: &Predictive, (key, first): (u64, usize)) -> Vec<f64> {
-    let classes = match output.kind {
-        OutputKind::Classes(classes) => classes.max(1),
-        OutputKind::Bool => 2,
-        OutputKind::Real | OutputKind::Count => return Vec::new(),
+    let Some(classes) = output.kind.classes() else {
+        return Vec::new();
     };
     let all = probabilities(said, output);
     let draw = |(at, row): (usize, &[f64])| {
         let (draw, number) = (at / said.rows.max(1), first + at % said.rows.max(1));
         chosen(row, philox::uniform(key, [0, 0, draw as u32], number as u64)) as f64
     };
-    all.chunks_exact(classes).enumerate().map(draw).collect()
+    all.chunks_exact(classes.max(1)).enumerate().map(draw).collect()
 }
 
 fn mean(values: &[f64]) -> f64 {

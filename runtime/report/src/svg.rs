@@ -232,23 +232,13 @@ impl Plot {
             let x = self.left + self.at((value, self.y.low)).0;
             let _ = writeln!(text, r#"<path class="grid" d="M{x:.1} {TOP}V{bottom}"/>"#);
             let label = number(value, decimals);
-            let _ = writeln!(
-                text,
-                r#"<text x="{x:.1}" y="{:.1}" text-anchor="middle">{label}</text>"#,
-                bottom + 17.0
-            );
+            text.push_str(&text_at((x, bottom + 17.0), MIDDLE, &label));
         }
         let labelled = self.y.ticks(height).values.into_iter().zip(self.y.labels(height));
         for (value, label) in labelled {
             let y = TOP + self.at((self.x.low, value)).1;
             let _ = writeln!(text, r#"<path class="grid" d="M{left} {y:.1}H{right}"/>"#);
-            let _ = writeln!(
-                text,
-                r#"<text x="{:.1}" y="{:.1}" text-anchor="end">{}</text>"#,
-                self.left - 7.0,
-                y + 4.0,
-                escape(&label)
-            );
+            text.push_str(&text_at((left - 7.0, y + 4.0), END, &label));
         }
         labels(text, left, self.size, &self.x.label, &self.y.label);
     }
@@ -274,13 +264,7 @@ impl Plot {
                     x + 9.0
                 ),
             };
-            let _ = writeln!(
-                text,
-                r#"<text x="{:.1}" y="{:.1}">{}</text>"#,
-                x + 24.0,
-                y + 4.0,
-                escape(label)
-            );
+            text.push_str(&text_at((x + 24.0, y + 4.0), "", label));
             x += width(label) + gap;
         }
     }
@@ -321,8 +305,8 @@ pub fn matrix(title: &str, counts: &[Vec<usize>], names: &[String]) -> String {
     let left = margin(&names);
     let longest = names.iter().map(|name| length(name)).fold(0.0, f64::max);
     // If the names are wider than a column, they are rotated by 40 degrees.
-    let is_turned = longest > cell - 4.0;
-    let deeper = if is_turned { 0.65 * longest } else { 0.0 };
+    let is_rotated = longest > cell - 4.0;
+    let deeper = if is_rotated { 0.65 * longest } else { 0.0 };
     // The letters of a title are a sixth wider than other letters.
     let room = LEFT + 1.17 * length(title) + RIGHT;
     let size = ((left + side + RIGHT).max(room), TOP + side + BOTTOM + deeper);
@@ -347,24 +331,14 @@ pub fn matrix(title: &str, counts: &[Vec<usize>], names: &[String]) -> String {
                 );
             }
         }
-        let name = escape(&names[row]);
+        let name = &names[row];
         let (x, y) = (left + (row as f64 + 0.5) * cell, y + cell / 2.0 + 4.0);
-        let _ = writeln!(
-            text,
-            r#"<text x="{:.1}" y="{y:.1}" text-anchor="end">{name}</text>"#,
-            left - 7.0
-        );
+        text.push_str(&text_at((left - 7.0, y), END, name));
         let below = TOP + side + 17.0;
-        let _ = match is_turned {
-            true => writeln!(
-                text,
-                r#"<text transform="translate({x:.1} {below:.1}) rotate(-40)" text-anchor="end">{name}</text>"#
-            ),
-            false => writeln!(
-                text,
-                r#"<text x="{x:.1}" y="{below:.1}" text-anchor="middle">{name}</text>"#
-            ),
-        };
+        text.push_str(&match is_rotated {
+            true => rotated(&format!("{x:.1} {below:.1}"), -40, END, name),
+            false => text_at((x, below), MIDDLE, name),
+        });
     }
     let drawn = (left + side + RIGHT, size.1);
     labels(&mut text, left, drawn, "predicted class", "true class");
@@ -397,18 +371,27 @@ fn open(title: &str, (width, height): (f64, f64)) -> String {
 
 fn labels(text: &mut String, left: f64, (width, height): (f64, f64), x: &str, y: &str) {
     let middle = (left + width - RIGHT) / 2.0;
-    let _ = writeln!(
-        text,
-        r#"<text x="{middle:.1}" y="{:.1}" text-anchor="middle">{}</text>"#,
-        height - 12.0,
-        escape(x)
-    );
+    text.push_str(&text_at((middle, height - 12.0), MIDDLE, x));
     let middle = (TOP + height - BOTTOM) / 2.0;
-    let _ = writeln!(
-        text,
-        r#"<text transform="translate(16 {middle:.1}) rotate(-90)" text-anchor="middle">{}</text>"#,
-        escape(y)
-    );
+    text.push_str(&rotated(&format!("16 {middle:.1}"), -90, MIDDLE, y));
+}
+
+/// The attributes of a text that is centred at its position, and of a text that ends there.
+const MIDDLE: &str = r#" text-anchor="middle""#;
+const END: &str = r#" text-anchor="end""#;
+
+/// Returns the element of a text at a position in pixels.
+fn text_at((x, y): (f64, f64), anchor: &str, text: &str) -> String {
+    format!(
+        "<text x=\"{x:.1}\" y=\"{y:.1}\"{anchor}>{}</text>\n",
+        escape(text)
+    )
+}
+
+/// Returns the element of a text that is rotated by some degrees around its position, `X Y`.
+fn rotated(position: &str, degrees: i32, anchor: &str, text: &str) -> String {
+    let text = escape(text);
+    format!("<text transform=\"translate({position}) rotate({degrees})\"{anchor}>{text}</text>\n")
 }
 
 /// Returns a plot as the content of a separate file, with the style sheet and a background.

@@ -10,10 +10,9 @@ pub use values::{Bits32, Bits64, Truth, Value};
 
 use super::format::{Double, Single};
 use super::functions::{self, Cos, Elementwise, Sin};
-use super::gamma;
 use super::lane::{Arch, Fused, Lane, Plain, Word};
 use super::noise::{self, NoiseLaw};
-use super::rare;
+use super::{gamma, rare};
 use crate::scalar::Scalar;
 use bnnc_base::dtype::Precision;
 use std::cell::RefCell;

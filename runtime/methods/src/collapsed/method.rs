@@ -2,10 +2,8 @@
 
 use super::choice::{Choice, PREFIX};
 use super::{CollapsedPosterior, draws, is_exact, memory};
-use bnnc_abi::code::Artifact;
 use bnnc_abi::manifest::InferenceBlock;
 use bnnc_abi::methods::collapsed::Collapsed;
-use bnnc_base::shape::Sizes;
 use bnnc_core::context::Stop;
 use bnnc_core::memory::predicting;
 use bnnc_core::predict;
@@ -46,14 +44,6 @@ impl Method for Collapses<'_> {
 
     fn predictive_draws(&self, held: usize) -> usize {
         draws(self.infer, self.collapsed, held)
-    }
-
-    fn program(&self) -> &Artifact {
-        &self.collapsed.iterates.train.step
-    }
-
-    fn step_sizes(&self, rows: usize) -> Sizes {
-        self.collapsed.iterates.train.sizes(rows)
     }
 
     fn iterates(&self, rows: usize, of_earlier: &dyn Fn(&str) -> usize) -> usize {

@@ -1,11 +1,9 @@
 //! The methods `swag` and `ensemble` as implementations of the trait for methods.
 
 use super::{at_once, members};
-use bnnc_abi::code::Artifact;
 use bnnc_abi::manifest::InferenceBlock;
 use bnnc_abi::methods::iterates::{Ensemble, Swag};
 use bnnc_base::diagnostic::Diagnostic;
-use bnnc_base::shape::Sizes;
 use bnnc_core::context::Stop;
 use bnnc_core::predict::{held, predictive_draws};
 use bnnc_core::states::StateValues;
@@ -55,14 +53,6 @@ impl Method for Averages<'_> {
         few_draws(self.infer).into_iter().collect()
     }
 
-    fn program(&self) -> &Artifact {
-        &self.swag.train.step
-    }
-
-    fn step_sizes(&self, rows: usize) -> Sizes {
-        self.swag.train.sizes(rows)
-    }
-
     fn iterates(&self, rows: usize, of_earlier: &dyn Fn(&str) -> usize) -> usize {
         memory::planned((self.infer, self.swag), rows, of_earlier)
     }
@@ -107,14 +97,6 @@ impl Method for Ensembles<'_> {
         let is_one = self.ensemble.options.members == 1;
         let one = is_one.then(|| super::diagnostics::one_member(&self.infer.name));
         one.into_iter().chain(few_draws(self.infer)).collect()
-    }
-
-    fn program(&self) -> &Artifact {
-        &self.ensemble.train.step
-    }
-
-    fn step_sizes(&self, rows: usize) -> Sizes {
-        self.ensemble.train.sizes(rows)
     }
 
     fn iterates(&self, _: usize, _: &dyn Fn(&str) -> usize) -> usize {

@@ -2,10 +2,8 @@
 
 use super::gaussian::{Approximated, PREFIX};
 use super::{laplace, memory, weights};
-use bnnc_abi::code::Artifact;
 use bnnc_abi::manifest::InferenceBlock;
 use bnnc_abi::methods::laplace::{Laplace, Link, Weights};
-use bnnc_base::shape::Sizes;
 use bnnc_core::context::Stop;
 use bnnc_core::memory::{feed, parameters, states, sum};
 use bnnc_inference::method::{
@@ -42,14 +40,6 @@ impl Method for Approximates<'_> {
         let arrays = (saved.arrays)(PREFIX)?;
         let found = Approximated::restore(self.infer, saved.values, &arrays, saved.folder)?;
         Ok(Arc::new(found))
-    }
-
-    fn program(&self) -> &Artifact {
-        &self.laplace.train.step
-    }
-
-    fn step_sizes(&self, rows: usize) -> Sizes {
-        self.laplace.train.sizes(rows)
     }
 
     fn members(&self, before: usize) -> usize {

@@ -1,12 +1,10 @@
 //! Sampling as an implementation of the trait for methods.
 
 use super::posterior::ChainsPosterior;
-use super::{bytes, held, sample, target};
-use bnnc_abi::code::Artifact;
+use super::{bytes, held, sample};
 use bnnc_abi::manifest::{InferenceBlock, Start};
 use bnnc_abi::methods::sampling::Sampling;
 use bnnc_base::diagnostic::Diagnostic;
-use bnnc_base::shape::Sizes;
 use bnnc_core::context::Stop;
 use bnnc_core::memory::{NUMBER, predicting, predicting_some};
 use bnnc_core::predict;
@@ -88,14 +86,6 @@ impl Method for Samples<'_> {
         let one = is_one.then(|| super::diagnostics::one_chain(&self.infer.name));
         let one = one.into_iter().chain(one_start(self.infer, self.sampling));
         one.chain(few_draws(self.infer)).collect()
-    }
-
-    fn program(&self) -> &Artifact {
-        &self.sampling.density
-    }
-
-    fn step_sizes(&self, rows: usize) -> Sizes {
-        target::gradient_sizes(self.sampling, rows)
     }
 
     fn iterates(&self, _: usize, _: &dyn Fn(&str) -> usize) -> usize {

@@ -6,12 +6,11 @@ use bnnc_abi::methods::sampling::{EvaluationRows, Prepare, Sampling};
 use bnnc_abi::ports::PortName;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::fault::Fault;
-use bnnc_base::shape::{Sizes, Symbol};
+use bnnc_base::shape::Sizes;
 use bnnc_core::context::Stop;
 use bnnc_core::feed::Feed;
-use bnnc_core::memory;
-use bnnc_core::ports;
 use bnnc_core::states::StateValues;
+use bnnc_core::{memory, ports};
 use bnnc_data::{Dataset, Rows};
 use bnnc_inference::chains::StateLayout;
 use bnnc_kernels::executor::Machine;
@@ -92,24 +91,8 @@ impl<'a> Shared<'a> {
     }
 
     fn sizes(&self, rows: usize) -> Sizes {
-        sizes(self.sampling, rows, self.count)
+        self.sampling.sizes(rows, self.count)
     }
-}
-
-/// Returns the sizes for the gradient evaluations of one chain. If the sampler uses batches, the
-/// gradient is evaluated on a batch. Otherwise, it is evaluated on all rows.
-pub fn gradient_sizes(sampling: &Sampling, rows: usize) -> Sizes {
-    let batch = sampling.transition.part().evaluation(rows).gradient;
-    sizes(sampling, batch, rows).with(Symbol::Draws, 1)
-}
-
-/// Returns the sizes of programs that are called with `rows` rows. The data have `examples` rows in
-/// total.
-fn sizes(sampling: &Sampling, rows: usize, examples: usize) -> Sizes {
-    Sizes::default()
-        .with(Symbol::Batch, rows.max(1))
-        .with(Symbol::Examples, examples)
-        .with(Symbol::Draws, sampling.lanes)
 }
 
 fn feed(
@@ -141,7 +124,7 @@ pub fn prepare(
         return Ok(None);
     };
     let data = feed(infer, program, &dataset.train, dataset)?;
-    let sizes = |rows: usize| sizes(sampling, rows, data.rows);
+    let sizes = |rows: usize| sampling.sizes(rows, data.rows);
     let mut machine = Machine::new(program, sizes(ROWS.min(data.rows)), pool.clone())?;
     data.write_shared(&mut machine)?;
     for (name, values) in start {
@@ -162,7 +145,7 @@ pub fn prepare(
 /// and the bytes for the preparation.
 pub fn bytes(infer: &InferenceBlock, sampling: &Sampling, rows: usize) -> u64 {
     let evaluation = sampling.transition.part().evaluation(rows);
-    let sizes = |count: usize| sizes(sampling, count, rows);
+    let sizes = |count: usize| sampling.sizes(count, rows);
     let columns = sampling.prepare.iter().flat_map(|prepare| &prepare.columns);
     let elements = columns.map(|column| column.width * if column.of_row { rows } else { 1 });
     let kept = (elements.sum::<usize>() * sampling.density.plan.precision.bytes()) as u64;

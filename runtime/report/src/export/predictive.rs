@@ -151,10 +151,8 @@ impl Subject<'_> {
         block: &Predictive,
         (first_draw, first_row): (usize, usize),
     ) -> Vec<f64> {
-        let classes = match output.kind {
-            OutputKind::Classes(classes) => classes,
-            OutputKind::Bool => 2,
-            OutputKind::Real | OutputKind::Count => return Vec::new(),
+        let Some(classes) = output.kind.classes() else {
+            return Vec::new();
         };
         let name = self
             .infer
