@@ -32,7 +32,7 @@ fn angles(done: &Done, name: &str, metric: &str) -> Result<Vec<(f64, f64)>, Stri
     let spec = done.manifest.data.iter().find(|spec| spec.name == infer.data);
     let first = spec.and_then(|spec| spec.rotate.first().copied()).unwrap_or(0.0);
     let sets = std::iter::once((first, &last.metrics))
-        .chain(last.turned.iter().map(|(degrees, set)| (*degrees, set)));
+        .chain(last.rotated.iter().map(|(degrees, set)| (*degrees, set)));
     let value = |set: &[(String, f64)]| {
         set.iter()
             .find(|(name, _)| name == metric)

@@ -84,11 +84,11 @@ impl<'s> ParseContext<'s> {
 
     /// Records an error from which the parser has recovered.
     pub fn recover(&mut self, recovery: ErrorRecovery<usize, Token<'s>, Never>) {
-        self.refuse(recovery.error);
+        self.reject(recovery.error);
     }
 
     /// Records an error.
-    pub fn refuse(&mut self, error: ParseError<usize, Token<'s>, Never>) {
+    pub fn reject(&mut self, error: ParseError<usize, Token<'s>, Never>) {
         let (found, expected) = match error {
             ParseError::UnrecognizedToken { token, expected } => (Some(token), expected),
             ParseError::ExtraToken { token } => (Some(token), Vec::new()),

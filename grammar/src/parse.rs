@@ -202,7 +202,7 @@ fn read(source: &Source, lexed: Lexed<'_>, prefix: &[Token<'static>], suffix: &[
     let mut items = match ItemsParser::new().parse(&mut context, tokens.iter().copied()) {
         Ok(items) => items,
         Err(error) => {
-            context.refuse(error);
+            context.reject(error);
             Vec::new()
         }
     };

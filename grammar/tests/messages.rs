@@ -360,10 +360,10 @@ fn example(explain: &str, heading: &str) -> String {
 fn examples_of_explanations_have_the_explained_error() {
     for code in CODES.iter().filter(|code| code.id != "E0111") {
         let wrong = example(code.explain, "Wrong:");
-        let said = [check(&wrong), body(&wrong)];
+        let reported = [check(&wrong), body(&wrong)];
         assert!(
-            said.iter().any(|said| said.starts_with(code.id)),
-            "{}: {said:?}",
+            reported.iter().any(|reported| reported.starts_with(code.id)),
+            "{}: {reported:?}",
             code.id
         );
         let right = example(code.explain, "Right:");

@@ -256,8 +256,9 @@ fn warnings(folder: &Path, program_text: &str) -> Vec<String> {
         .map(|spec| (spec.name.clone(), bnnc_data::schema(spec).unwrap()))
         .collect();
     let compiled = driver::compile(&program, &schemas, &options).ok().unwrap();
-    let said = compiled.warnings.iter();
-    said.map(|warning| format!("{}: {}", warning.code.id, warning.message))
+    let reported = compiled.warnings.iter();
+    reported
+        .map(|warning| format!("{}: {}", warning.code.id, warning.message))
         .collect()
 }
 
@@ -268,9 +269,9 @@ fn a_useless_start_is_a_warning() {
     let useful = format!("{PLANE}{fit}infer chain = nuts(Plane, rows) {{ start = fit }}");
     assert_eq!(warnings(&folder, &useful), [""; 0]);
     let useless = format!("{NETWORK}{PLANE}{fit}infer chain = nuts(Network, rows) {{ start = fit }}");
-    let said = warnings(&folder, &useless);
+    let reported = warnings(&folder, &useless);
     assert_eq!(
-        said,
+        reported,
         ["E0621: `chain` starts from `fit`, which has no parameter of the same name and shape"]
     );
 }

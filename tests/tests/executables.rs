@@ -79,7 +79,7 @@ infer turning = nuts(Curve, rows) { chains = 2, warmup = 20, draws = 10 }
         })
     }
 
-    fn said(output: &Output) -> String {
+    fn reported(output: &Output) -> String {
         String::from_utf8_lossy(&output.stderr).into_owned()
     }
 
@@ -88,7 +88,7 @@ infer turning = nuts(Curve, rows) { chains = 2, warmup = 20, draws = 10 }
         let mut command = Command::new(bnnc());
         command.arg("build").arg(folder.join("curve.bnn"));
         let output = command.arg("-o").arg(&executable).args(words).output().unwrap();
-        assert!(output.status.success(), "{words:?}: {}", said(&output));
+        assert!(output.status.success(), "{words:?}: {}", reported(&output));
         executable
     }
 
@@ -112,7 +112,7 @@ infer turning = nuts(Curve, rows) { chains = 2, warmup = 20, draws = 10 }
 
     /// Returns the `result.json` of a run without its durations.
     fn result(output: &Output) -> Value {
-        assert!(output.status.success(), "{}", said(output));
+        assert!(output.status.success(), "{}", reported(output));
         let mut result: Value = serde_json::from_slice(&output.stdout).unwrap();
         bnnc_tests::compile::without_seconds(&mut result);
         result
@@ -135,9 +135,9 @@ infer turning = nuts(Curve, rows) { chains = 2, warmup = 20, draws = 10 }
         fs::remove_dir_all(folder).unwrap();
     }
 
-    fn carried(executable: &Path) -> (Vec<u8>, Vec<String>, Built) {
+    fn embedded(executable: &Path) -> (Vec<u8>, Vec<String>, Built) {
         let mut file = File::open(executable).unwrap();
-        let artefact = artefact::carried(&mut file).unwrap().unwrap();
+        let artefact = artefact::embedded(&mut file).unwrap().unwrap();
         let (head, built) = artefact::decode(&artefact).unwrap();
         let mut runner = fs::read(executable).unwrap();
         runner.truncate(runner.len() - artefact::appended(&artefact).len());
@@ -150,7 +150,7 @@ infer turning = nuts(Curve, rows) { chains = 2, warmup = 20, draws = 10 }
     fn an_executable_has_the_images_of_a_run() {
         let folder = workshop("executable-images");
         let executable = build(&folder, &["--backend", "cuda", "--no-linker"]);
-        let (_, features, mut built) = carried(&executable);
+        let (_, features, mut built) = embedded(&executable);
         assert_eq!(features, [""; 0]);
         assert_eq!(built.manifest.backend, "cuda");
         for seed in [0, 5] {
@@ -171,7 +171,7 @@ infer turning = nuts(Curve, rows) { chains = 2, warmup = 20, draws = 10 }
             }
         }
         let executable = build(&folder, &["--backend", "cuda", "--no-linker", "--gpu", "sm_90"]);
-        let (_, _, mut built) = carried(&executable);
+        let (_, _, mut built) = embedded(&executable);
         for artifact in built.manifest.artifacts() {
             let image = &artifact.code.device().unwrap().images[0];
             assert!(image.capability == 90 && image.ptx.contains(".target sm_90"));
@@ -192,7 +192,7 @@ infer turning = nuts(Curve, rows) { chains = 2, warmup = 20, draws = 10 }
             .arg(place.join("libcuda.so.1"))
             .arg("-lm");
         let output = command.output().unwrap();
-        assert!(output.status.success(), "{}", said(&output));
+        assert!(output.status.success(), "{}", reported(&output));
         place
     }
 
@@ -205,7 +205,7 @@ infer turning = nuts(Curve, rows) { chains = 2, warmup = 20, draws = 10 }
     }
 
     fn rejected(output: &Output, status: i32, why: &str) {
-        let text = said(output);
+        let text = reported(output);
         assert_eq!(output.status.code(), Some(status), "{text}");
         assert!(text.contains(why), "{why}: {text}");
     }
@@ -214,7 +214,7 @@ infer turning = nuts(Curve, rows) { chains = 2, warmup = 20, draws = 10 }
     /// lacks something.
     fn lacks(output: &Output, code: &str, why: &str) {
         rejected(output, 1, why);
-        let line: Value = serde_json::from_str(said(output).trim()).unwrap();
+        let line: Value = serde_json::from_str(reported(output).trim()).unwrap();
         assert_eq!(line["code"], code, "{line}");
     }
 
@@ -248,7 +248,7 @@ infer turning = nuts(Curve, rows) { chains = 2, warmup = 20, draws = 10 }
         for way in ways() {
             let executable = build(&folder, &[&words[..], &way].concat());
             let output = with(&stub, &executable);
-            assert!(output.status.success(), "{}", said(&output));
+            assert!(output.status.success(), "{}", reported(&output));
             let result: Value = serde_json::from_slice(&output.stdout).unwrap();
             assert!(
                 result.to_string().contains("Stub (compute capability 9.0"),
@@ -270,7 +270,10 @@ infer turning = nuts(Curve, rows) { chains = 2, warmup = 20, draws = 10 }
                 .arg(folder.join("curve.bnn"))
                 .args(&words[..2]);
             let of_run = run.env("LD_LIBRARY_PATH", &none).output().unwrap();
-            assert_eq!((said(&of_run), of_run.status.code()), (said(&output), Some(1)));
+            assert_eq!(
+                (reported(&of_run), of_run.status.code()),
+                (reported(&output), Some(1))
+            );
             for driver in [&bare, &hidden] {
                 lacks(
                     &with(driver, &executable),
@@ -314,7 +317,7 @@ infer turning = nuts(Curve, rows) { chains = 2, warmup = 20, draws = 10 }
         let words = ["--backend", "cuda", "--no-linker"];
         let executable = build(&folder, &[&words[..], &settings].concat());
         let output = with(&stub, &executable);
-        assert!(output.status.success(), "{}", said(&output));
+        assert!(output.status.success(), "{}", reported(&output));
         let calls = fs::read_to_string(stub.join("calls")).unwrap();
         let count = |name: &str| -> usize {
             let of = |line: &str| line.strip_prefix(name)?.trim().parse().ok();
@@ -340,7 +343,7 @@ infer turning = nuts(Curve, rows) { chains = 2, warmup = 20, draws = 10 }
         let stub = driver(&folder, "stub", &["-DANY_KERNEL"]);
         let words = ["--backend", "cuda", "--only", "varied", "--no-linker"];
         let executable = build(&folder, &words);
-        let (runner, features, mut built) = carried(&executable);
+        let (runner, features, mut built) = embedded(&executable);
         let bytes = fs::read(&executable).unwrap();
         let at = bytes
             .windows(12)
@@ -372,7 +375,7 @@ infer turning = nuts(Curve, rows) { chains = 2, warmup = 20, draws = 10 }
         let artefact = artefact::encode(&built, features).unwrap();
         let output = run(&[runner, artefact::appended(&artefact)].concat());
         rejected(&output, 101, "CUDA_ERROR_INVALID_PTX");
-        assert!(said(&output).contains("Unknown symbol 'broken'"));
+        assert!(reported(&output).contains("Unknown symbol 'broken'"));
         fs::remove_dir_all(folder).unwrap();
     }
 }

@@ -64,7 +64,7 @@ fn the_prior_of_a_group_is_the_product_with_the_jacobians() {
     let model =
         elaborate::model::elaborate(module, module.models.ids().next().unwrap(), &HashMap::new()).unwrap();
     let of = module.posteriors.ids().next().unwrap();
-    let posterior = elaborate::posterior::elaborate(module, of, &model, Rest::Refused).unwrap();
+    let posterior = elaborate::posterior::elaborate(module, of, &model, Rest::Rejected).unwrap();
     let densities = bnnc_rewrite::density::density(&model).unwrap();
     let (densities, model) = bnnc_rewrite::group::group(densities, model, &posterior);
     let names: Vec<&str> = model.sites.iter().map(|site| &*site.name).collect();
@@ -470,7 +470,7 @@ posterior Q of N { h1.*, h2.* ~ FullRankNormal() }
     let model =
         elaborate::model::elaborate(module, module.models.ids().next().unwrap(), &HashMap::new()).unwrap();
     let of = module.posteriors.ids().next().unwrap();
-    let rejected = elaborate::posterior::elaborate(module, of, &model, Rest::Refused).unwrap_err();
+    let rejected = elaborate::posterior::elaborate(module, of, &model, Rest::Rejected).unwrap_err();
     assert_eq!(rejected.code.id, "E0294");
     assert!(
         rejected.message.contains("305300 x 305300 numbers: 373 GB"),

@@ -59,9 +59,9 @@ fn assembled(ptxas: &Path, ptx: &str, chip: &str) -> Option<String> {
     let mut child = command.spawn().unwrap();
     child.stdin.take().unwrap().write_all(ptx.as_bytes()).unwrap();
     let output = child.wait_with_output().unwrap();
-    let said = [output.stdout, output.stderr].concat();
-    let said = String::from_utf8_lossy(&said).into_owned();
-    (!output.status.success() || !said.is_empty()).then_some(said)
+    let reported = [output.stdout, output.stderr].concat();
+    let reported = String::from_utf8_lossy(&reported).into_owned();
+    (!output.status.success() || !reported.is_empty()).then_some(reported)
 }
 
 /// Returns the errors of a PTX text. The errors are the output of `ptxas` and the calls of
@@ -70,10 +70,10 @@ fn faults(ptxas: &Path, ptx: &str, chips: &[&str]) -> Vec<String> {
     let unresolved = ptx
         .contains(".extern .func")
         .then(|| "calls what is not there".to_owned());
-    let said = chips
+    let reported = chips
         .iter()
-        .filter_map(|chip| assembled(ptxas, ptx, chip).map(|said| format!("{chip}: {said}")));
-    unresolved.into_iter().chain(said).collect()
+        .filter_map(|chip| assembled(ptxas, ptx, chip).map(|reported| format!("{chip}: {reported}")));
+    unresolved.into_iter().chain(reported).collect()
 }
 
 /// Compiles all examples in one precision. Returns the number of their GPU programs, and the

@@ -202,7 +202,7 @@ infer kept = vi(K, d) { epochs = 1, batch = 0, precision = f64 }
 #[test]
 fn families_on_the_reals_are_transformed_to_the_simplex() {
     let result = categories(
-        "carried",
+        "transformed",
         "posterior N of M { p ~ Normal(scale = 0.1) }
 posterior L of M { p ~ LowRankNormal(rank = 2) }
 infer apart = vi(N, d) { epochs = 2000, batch = 0, optimiser = Adam(3e-2), samples = 8, schedule = cosine }

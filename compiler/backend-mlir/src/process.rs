@@ -133,7 +133,7 @@ impl Worker {
 
     /// Returns the error for a worker that failed.
     fn ended(&self, outcome: &Outcome) -> Fault {
-        let said = quoted(&outcome.complaint);
+        let complaint = quoted(&outcome.complaint);
         let exhausted = [
             "out of memory",
             "bad_alloc",
@@ -143,29 +143,29 @@ impl Worker {
         let mebibytes = self.memory >> 20;
         if exhausted.iter().any(|words| outcome.complaint.contains(words)) {
             return limit(format!(
-                "to lower a program, MLIR needs more than {mebibytes} MiB, or more memory than this process may use{said}"
+                "to lower a program, MLIR needs more than {mebibytes} MiB, or more memory than this process may use{complaint}"
             ));
         }
         // Rust does not report the type of the exception. LLVM and MLIR do not throw exceptions
         // themselves, so it must come from the C++ library, and is usually `bad_alloc`.
         if outcome.complaint.contains("foreign exception") {
             return limit(format!(
-                "MLIR stopped with a C++ exception, probably because it needs more than the allowed {mebibytes} MiB{said}"
+                "MLIR stopped with a C++ exception, probably because it needs more than the allowed {mebibytes} MiB{complaint}"
             ));
         }
         match (signal(outcome.status), outcome.status.code()) {
             (Some(KILL), _) => limit(format!(
-                "signal {KILL} stopped the MLIR worker, probably because the system ran out of memory{said}"
+                "signal {KILL} stopped the MLIR worker, probably because the system ran out of memory{complaint}"
             )),
             (Some(signal), _) if FROM_OUTSIDE.contains(&signal) => limit(format!(
-                "another process stopped the MLIR worker by signal {signal}{said}"
+                "another process stopped the MLIR worker by signal {signal}{complaint}"
             )),
             (Some(signal), _) => Fault::Bug(format!(
-                "MLIR crashed while lowering a program: signal {signal}{said}"
+                "MLIR crashed while lowering a program: signal {signal}{complaint}"
             )),
             (None, Some(protocol::MISUNDERSTOOD)) => self.no_worker(outcome),
-            (None, Some(code)) => Fault::Bug(format!("MLIR rejected a module: status {code}{said}")),
-            (None, None) => Fault::Bug(format!("the MLIR worker ended without a status{said}")),
+            (None, Some(code)) => Fault::Bug(format!("MLIR rejected a module: status {code}{complaint}")),
+            (None, None) => Fault::Bug(format!("the MLIR worker ended without a status{complaint}")),
         }
     }
 }

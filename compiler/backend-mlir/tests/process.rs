@@ -72,10 +72,15 @@ fn exhausted_memory_is_a_limit() {
 /// Rust's runtime does not report which exception was thrown.
 #[test]
 fn a_foreign_exception_may_mean_exhausted_memory() {
-    let said = "fatal runtime error: Rust cannot catch foreign exceptions, aborting";
-    let fault = script("exception", &format!("echo '{said}' >&2; kill -ABRT $$"), LONG).unwrap_err();
+    let reported = "fatal runtime error: Rust cannot catch foreign exceptions, aborting";
+    let fault = script(
+        "exception",
+        &format!("echo '{reported}' >&2; kill -ABRT $$"),
+        LONG,
+    )
+    .unwrap_err();
     let wanted = "MLIR stopped with a C++ exception, probably because it needs more than the allowed 64 MiB";
-    assert_eq!(fault, Fault::limit(&NO_WORKER, format!("{wanted}: {said}")));
+    assert_eq!(fault, Fault::limit(&NO_WORKER, format!("{wanted}: {reported}")));
 }
 
 #[test]

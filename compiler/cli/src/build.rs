@@ -66,10 +66,10 @@ impl Runtime {
 /// Searches for a file. The places, in order, are the path on the command line, the path in the
 /// environment variable, the folder of this executable, and `../lib/bnnc`.
 fn find(given: Option<&Path>, name: &str) -> Result<Runtime, Box<Diagnostic>> {
-    let said = given
+    let given_places = given
         .map(Path::to_path_buf)
         .or_else(|| std::env::var_os(VARIABLE).map(PathBuf::from));
-    let places = match said {
+    let places = match given_places {
         Some(place) => vec![place.join(name), place],
         None => {
             let own = std::env::current_exe().ok();

@@ -540,8 +540,8 @@ fn options_that_cannot_be_set_are_rejected_with_the_reason() {
             output.stderr
         );
         if is_shared {
-            let said = run(["run", program.to_str().unwrap(), "--set", setting]).stderr;
-            assert!(said.contains(reason), "{setting}: {said}");
+            let reported = run(["run", program.to_str().unwrap(), "--set", setting]).stderr;
+            assert!(reported.contains(reason), "{setting}: {reported}");
         }
     }
     let output = execute(&executable, &["--set", "mode.epochs=0", "--set", "mode.batch=-1"]);
@@ -587,7 +587,7 @@ fn chosen_inferences_run_with_those_that_they_need() {
 /// Splits the bytes of an executable into the runner and the bundle that is appended to it.
 fn parts(executable: &Path) -> (Vec<u8>, Vec<u8>) {
     let mut bytes = fs::read(executable).unwrap();
-    let artefact = artefact::carried(&mut File::open(executable).unwrap())
+    let artefact = artefact::embedded(&mut File::open(executable).unwrap())
         .unwrap()
         .unwrap();
     bytes.truncate(bytes.len() - artefact::appended(&artefact).len());
@@ -713,16 +713,16 @@ fn files_above_the_size_limit_of_the_shell_are_not_written() {
             env!("CARGO_BIN_EXE_bnnc"),
         ]);
         let output = command.args(words).env("NO_COLOR", "1").output().unwrap();
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert_eq!(output.status.code(), Some(3), "{words:?}: {said}");
-        said
+        let reported = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(3), "{words:?}: {reported}");
+        reported
     };
     runtime();
     let (program, out) = (folder.join("curve.bnn"), folder.join("curve"));
     let [program, out_word] = [&program, &out].map(|path| path.to_str().unwrap());
     for way in ways() {
-        let said = limited(&[&["build", program, "-o", out_word], way].concat());
-        assert!(said.contains("E0637"), "{said}");
+        let reported = limited(&[&["build", program, "-o", out_word], way].concat());
+        assert!(reported.contains("E0637"), "{reported}");
         assert_eq!(
             fs::read_dir(&folder).unwrap().count(),
             2,
@@ -734,8 +734,8 @@ fn files_above_the_size_limit_of_the_shell_are_not_written() {
         fs::remove_file(&out).unwrap();
     }
     let results = folder.join("results");
-    let said = limited(&["run", program, "--out", results.to_str().unwrap()]);
-    assert!(said.contains("File too large"), "{said}");
+    let reported = limited(&["run", program, "--out", results.to_str().unwrap()]);
+    assert!(reported.contains("File too large"), "{reported}");
     for file in fs::read_dir(&results).unwrap() {
         let file = file.unwrap().path();
         // Each file is either complete or missing.

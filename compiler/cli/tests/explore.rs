@@ -316,15 +316,18 @@ fn the_page_shows_why_a_divergence_is_infinite() {
     let mut page = Browser::start(&program, "infinite");
     page.open(&address(&server, "Gamma(2,1)", "Beta(1,1)"));
     page.wait("document.body.dataset.state === 'rejected'");
-    let told = page.text("#told");
-    assert!(told.contains("error[E03") && told.contains("infinite"), "{told}");
+    let reported = page.text("#report");
+    assert!(
+        reported.contains("error[E03") && reported.contains("infinite"),
+        "{reported}"
+    );
     assert_eq!(
         page.evaluate("document.querySelector('#answer').hidden"),
         serde_json::json!(true)
     );
     // A parameter outside its support is also rejected. Afterwards, the page accepts valid inputs again.
     page.open(&address(&server, "Normal(0,-1)", "Normal(0,1)"));
-    page.wait("document.querySelector('#told').innerText.includes('cannot be -1')");
+    page.wait("document.querySelector('#report').innerText.includes('cannot be -1')");
     page.click(
         "[...document.querySelectorAll('#examples button')].find(it => it.innerText === 'closed form')",
     );

@@ -696,15 +696,15 @@ compare fit, flat by rmse
 :run flat
 :list
 ";
-    let (status, said) = answers(typed, &[LINE]);
+    let (status, reported) = answers(typed, &[LINE]);
     assert_eq!(status, Some(0));
-    let runs = |name: &str| said.matches(&format!("\n{name} = nuts")).count();
-    assert_eq!((runs("fit"), runs("flat")), (1, 2), "{said}");
+    let runs = |name: &str| reported.matches(&format!("\n{name} = nuts")).count();
+    assert_eq!((runs("fit"), runs("flat")), (1, 2), "{reported}");
     let note = "note: the comparison was not added to the program";
-    assert_eq!(said.matches(note).count(), 1, "{said}");
-    assert_eq!(said.matches("error[E0566]").count(), 1, "{said}");
+    assert_eq!(reported.matches(note).count(), 1, "{reported}");
+    assert_eq!(reported.matches("error[E0566]").count(), 1, "{reported}");
     assert!(
-        !said.lines().any(|line| line.starts_with("compare fit, flat")),
-        "{said}"
+        !reported.lines().any(|line| line.starts_with("compare fit, flat")),
+        "{reported}"
     );
 }

@@ -377,11 +377,11 @@ fn an_interrupted_run_keeps_its_results() {
             .into_iter()
             .find(|output| !output.status.success())
             .unwrap();
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(130), "{said}");
+        let reported = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(130), "{reported}");
         assert!(
-            said.contains("interrupted: ") && said.contains("--resume"),
-            "{said}"
+            reported.contains("interrupted: ") && reported.contains("--resume"),
+            "{reported}"
         );
         let text = fs::read_to_string(out.join("result.json")).unwrap();
         let result: serde_json::Value = serde_json::from_str(&text).unwrap();
@@ -476,16 +476,16 @@ fn training_stops_after_an_epoch() {
     assert!(second.stderr.contains("E0512"), "{}", second.stderr);
     signal(&child, "-INT");
     let output = child.wait_with_output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(130), "{said}");
+    let reported = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(130), "{reported}");
     let again = format!(
         "`bnnc run {} --set found.epochs=100000000 --only found --resume {}`",
         workshop.join("line.bnn").display(),
         out.display()
     );
     assert!(
-        said.contains(&again),
-        "what the numbers depend on is said again: {said}"
+        reported.contains(&again),
+        "what the numbers depend on is said again: {reported}"
     );
     let text = fs::read_to_string(out.join("result.json")).unwrap();
     let result: serde_json::Value = serde_json::from_str(&text).unwrap();

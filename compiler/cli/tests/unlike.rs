@@ -86,7 +86,7 @@ fn shuffled_digits_are_detected_as_outliers() {
     assert!(
         without["rejection"].is_null()
             && without["metrics"]["ood_auroc"].is_null()
-            && without["turned"].is_null()
+            && without["rotated"].is_null()
     );
 }
 
@@ -95,7 +95,7 @@ fn each_angle_has_the_same_metrics_as_alone() {
     let all = fitted(&["digits.rotate=[0, 90, 20]"], None);
     assert_eq!(all["metrics"], fitted(&[], None)["metrics"]);
     for (at, degrees) in [90, 20].into_iter().enumerate() {
-        let line = &all["turned"][at];
+        let line = &all["rotated"][at];
         assert_eq!(number(&line["degrees"]), f64::from(degrees));
         let alone = fitted(&[&format!("digits.rotate={degrees}")], None);
         assert_eq!(line["metrics"], alone["metrics"]);

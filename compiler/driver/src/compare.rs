@@ -56,7 +56,7 @@ pub fn inapplicable_of<'m>(
                 item,
                 outliers,
             }
-            .refusal(measure)?;
+            .rejection(measure)?;
             Some(metric_does_not_apply(measure, item, why))
         });
         found.extend(of_infers.next());
@@ -80,7 +80,7 @@ struct Applied<'a> {
 }
 
 impl Applied<'_> {
-    fn refusal(&self, measure: &ComparedMetric) -> Option<Why> {
+    fn rejection(&self, measure: &ComparedMetric) -> Option<Why> {
         let basis = measure.basis()?;
         match basis {
             Basis::Time => None,

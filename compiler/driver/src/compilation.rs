@@ -19,7 +19,7 @@ use bnnc_hir::elaborate::bind::DataBindings;
 use bnnc_hir::tree::{InferId, InferItem, InferenceTarget, ModelId, ModelItem, SettingValue};
 use bnnc_loops::{backend::Backend, ir};
 use bnnc_rewrite::diagnostics::options_of;
-use bnnc_rewrite::methods::task::Refusal;
+use bnnc_rewrite::methods::task::RewriteError;
 use bnnc_rewrite::pass::{Pass, PassContext};
 use bnnc_rewrite::{pipeline, pipelines};
 use std::time::Instant;
@@ -86,10 +86,10 @@ impl<'a> Compilation<'a> {
     /// Runs rewrites in the context of the passes, and records their time.
     pub(crate) fn rewritten<T>(
         &mut self,
-        run: impl FnOnce(&mut PassContext) -> Result<T, Refusal>,
+        run: impl FnOnce(&mut PassContext) -> Result<T, RewriteError>,
     ) -> Result<T, CompileFailure> {
         let result = self.timed("rewrite", |this| run(&mut this.context));
-        result.map_err(|refusal| self.failure(refusal))
+        result.map_err(|rejection| self.failure(rejection))
     }
 
     /// Runs a stage and records its time.
@@ -145,10 +145,10 @@ impl<'a> Compilation<'a> {
     }
 
     /// Converts an error of the rewriter into diagnostics that point at this inference block.
-    pub(crate) fn failure(&self, refusal: Refusal) -> CompileFailure {
-        match refusal {
-            Refusal::Program(diagnostics) => CompileFailure::Program(self.placed(diagnostics)),
-            Refusal::Fault(fault) => CompileFailure::Fault(fault),
+    pub(crate) fn failure(&self, rejection: RewriteError) -> CompileFailure {
+        match rejection {
+            RewriteError::Program(diagnostics) => CompileFailure::Program(self.placed(diagnostics)),
+            RewriteError::Fault(fault) => CompileFailure::Fault(fault),
         }
     }
 

@@ -19,7 +19,7 @@ impl Compilation<'_> {
                 bnnc_rewrite::density::density(model)
             })
         });
-        densities.map_err(|refusal| self.failure(refusal))
+        densities.map_err(|rejection| self.failure(rejection))
     }
 
     /// Merges sites that share one joint family into one site.

@@ -81,7 +81,10 @@ pub fn emit(
             &densities.likelihood_arguments,
             &densities.log_likelihood,
         ];
-        let predictions = densities.predictions.iter().map(|said| &said.function);
+        let predictions = densities
+            .predictions
+            .iter()
+            .map(|prediction| &prediction.function);
         let mut text: String = functions
             .into_iter()
             .chain(predictions)

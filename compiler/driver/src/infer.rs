@@ -84,7 +84,7 @@ impl<'a> Compilation<'a> {
     fn rest(&self) -> Rest {
         match self.item.method.takes == Takes::ModelOrFixed {
             true => Rest::Method,
-            false => Rest::Refused,
+            false => Rest::Rejected,
         }
     }
 
@@ -95,13 +95,13 @@ impl<'a> Compilation<'a> {
         };
         let spec = &self.program.module.datas[self.item.data].spec;
         let patience = self.options_of::<Training>()?.patience;
-        let Err(refusal) = check_patience(patience, schema.validation, &spec.name) else {
+        let Err(rejection) = check_patience(patience, schema.validation, &spec.name) else {
             return Ok(());
         };
-        let diagnostic = Diagnostic::error(&diagnostics::NO_VALIDATION, option.span, refusal.message)
+        let diagnostic = Diagnostic::error(&diagnostics::NO_VALIDATION, option.span, rejection.message)
             .label("needs validation rows")
             .also(spec.span, "the data")
-            .help(refusal.help);
+            .help(rejection.help);
         Err(diagnostic.into())
     }
 

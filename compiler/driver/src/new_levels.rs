@@ -102,11 +102,11 @@ pub fn new_levels(
         return Ok(infer.clone());
     };
     let mut compilation = Compilation::new(program, id, options);
-    let refused = |compilation: &Compilation<'_>, why: String| {
+    let rejected = |compilation: &Compilation<'_>, why: String| {
         CompileFailure::from(no_new_levels(compilation.item, &why))
     };
     if let Some(why) = no_draws(infer) {
-        return Err(refused(&compilation, why));
+        return Err(rejected(&compilation, why));
     }
     let model = compilation.model();
     let (bound, _) = bind(model, schema);
@@ -123,7 +123,7 @@ pub fn new_levels(
         &elaborated(&other)?.function,
         &selects,
     )
-    .map_err(|why| refused(&compilation, why.to_string()))?;
+    .map_err(|why| rejected(&compilation, why.to_string()))?;
     let mut dims = bound.dims.clone();
     let trained = elaborated(&dims)?;
     dims.extend(

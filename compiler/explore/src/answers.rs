@@ -53,10 +53,7 @@ impl ServedAnswers {
             "/" => Some(Response::page(PAGE)),
             "/api/families" => Some(Response::json(&self.choices())),
             "/api/question" | "/api/measure" => None,
-            path => Some(Response::refusal(
-                "404 Not Found",
-                &format!("there is no `{path}`"),
-            )),
+            path => Some(Response::error("404 Not Found", &format!("there is no `{path}`"))),
         }
     }
 
@@ -68,7 +65,7 @@ impl ServedAnswers {
         };
         match answer {
             Ok(value) => Response::json(&value),
-            Err(why) => Response::refusal("400 Bad Request", &why.to_string()),
+            Err(why) => Response::error("400 Bad Request", &why.to_string()),
         }
     }
 
@@ -123,7 +120,7 @@ impl ServedAnswers {
             "weights": question.weights,
             "draws": question.draws,
             "quadrature": exact.value.map(|value| value * question.weights as f64),
-            "carried": exact.carried,
+            "transformed": exact.transformed,
             "curve": exact.curve,
             "ways": serde_json::Map::from_iter(ways),
         }))

@@ -36,7 +36,7 @@ pub struct Exact {
     pub value: Option<f64>,
     /// True if the approximation is defined on the reals, and a bijection maps its values to the
     /// support of the prior.
-    pub carried: bool,
+    pub transformed: bool,
     /// The curves of both densities in the region that has most of the approximation's probability.
     /// Each entry holds the weight, the density of the approximation and the density of the prior.
     /// With a bijection, all three refer to the scale before the bijection.
@@ -68,8 +68,8 @@ fn by_quadrature(prepared: &Prepared<'_>) -> Result<Exact, CompileFailure> {
         instance: (*posterior.family).clone(),
         params: posterior.params.iter().map(start).collect(),
     };
-    let carried = (placement == Placement::Carried).then_some(site.support);
-    let densities = densities(&family.instance, &prior.distribution, carried);
+    let transformed = (placement == Placement::Transformed).then_some(site.support);
+    let densities = densities(&family.instance, &prior.distribution, transformed);
     let of_prior = evaluate(&prior.arguments, &[], &Sizes::default());
     let parameters: Vec<Tensor> = family.params.iter().cloned().chain(of_prior).collect();
     let Mass { range, shares, marks } = mass(&family);
@@ -82,7 +82,7 @@ fn by_quadrature(prepared: &Prepared<'_>) -> Result<Exact, CompileFailure> {
         .collect();
     Ok(Exact {
         value: integrate(range, &marks, &mut values).map(|integral| integral.value),
-        carried: carried.is_some(),
+        transformed: transformed.is_some(),
         curve,
     })
 }
@@ -117,13 +117,13 @@ fn start(param: &FamilyParam) -> Tensor {
 
 /// Builds a function that takes the parameters of both distributions and `x`, and returns
 /// `log q(x)` and `log p(x)`. It is vectorised over `x`.
-fn densities(family: &Instance, prior: &Instance, carried: Option<Support>) -> Function {
+fn densities(family: &Instance, prior: &Instance, transformed: Option<Support>) -> Function {
     let mut builder = Builder::new("densities");
     let of_family = parameters(&mut builder, family, "q");
     let of_prior = parameters(&mut builder, prior, "p");
     let x = builder.param("x", family.value.clone());
     let log_q = builder.inline(&family.log_density, &with(of_family, x))[0];
-    let onto = carried.and_then(|support| constrain(&mut builder, support, x));
+    let onto = transformed.and_then(|support| constrain(&mut builder, support, x));
     let (value, log_jacobian) = onto.unwrap_or((x, builder.real(0.0)));
     let log_p = builder.inline(&prior.log_density, &with(of_prior, value))[0];
     let log_p = builder.add(log_p, log_jacobian);

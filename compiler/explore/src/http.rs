@@ -56,7 +56,7 @@ impl Response {
     }
 
     /// Creates an error response with the reason.
-    pub fn refusal(status: &'static str, why: &str) -> Response {
+    pub fn error(status: &'static str, why: &str) -> Response {
         Response {
             status,
             content: "text/plain; charset=utf-8",
@@ -116,7 +116,7 @@ fn head(stream: &mut TcpStream) -> Result<Option<Vec<u8>>, Response> {
     loop {
         let left = until.saturating_duration_since(Instant::now());
         if left.is_zero() || stream.set_read_timeout(Some(left)).is_err() {
-            return Err(Response::refusal(
+            return Err(Response::error(
                 "408 Request Timeout",
                 "the request took too long",
             ));
@@ -127,7 +127,7 @@ fn head(stream: &mut TcpStream) -> Result<Option<Vec<u8>>, Response> {
             Ok(count) => count,
             Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
             Err(_) => {
-                return Err(Response::refusal(
+                return Err(Response::error(
                     "408 Request Timeout",
                     "the request took too long",
                 ));
@@ -142,13 +142,13 @@ fn head(stream: &mut TcpStream) -> Result<Option<Vec<u8>>, Response> {
         }
         if head.len() > limits::HEAD {
             let why = format!("the head of a request has at most {} bytes", limits::HEAD);
-            return Err(Response::refusal("431 Request Header Fields Too Large", &why));
+            return Err(Response::error("431 Request Header Fields Too Large", &why));
         }
     }
 }
 
 fn malformed(why: &str) -> Response {
-    Response::refusal("400 Bad Request", why)
+    Response::error("400 Bad Request", why)
 }
 
 fn parse(head: &[u8], port: u16) -> Result<HttpRequest, Response> {
@@ -167,10 +167,7 @@ fn parse(head: &[u8], port: u16) -> Result<HttpRequest, Response> {
     }
     guard(&headers, port)?;
     if method != "GET" {
-        return Err(Response::refusal(
-            "405 Method Not Allowed",
-            "only GET is supported",
-        ));
+        return Err(Response::error("405 Method Not Allowed", "only GET is supported"));
     }
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
     let pairs = query.split('&').filter(|pair| !pair.is_empty());
@@ -200,12 +197,12 @@ fn guard(headers: &[(String, &str)], port: u16) -> Result<(), Response> {
     };
     if !is_ours {
         let why = format!("this server accepts requests only for {}", known[0]);
-        return Err(Response::refusal("403 Forbidden", &why));
+        return Err(Response::error("403 Forbidden", &why));
     }
     let crosses = |(name, value): &(String, &str)| name == "sec-fetch-site" && *value == "cross-site";
     let navigates = |(name, value): &(String, &str)| name == "sec-fetch-mode" && *value == "navigate";
     if headers.iter().any(crosses) && !headers.iter().any(navigates) {
-        return Err(Response::refusal(
+        return Err(Response::error(
             "403 Forbidden",
             "requests from pages of other sites are not allowed",
         ));

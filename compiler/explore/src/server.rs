@@ -60,7 +60,7 @@ pub fn serve(listener: &TcpListener, answers: ServedAnswers) -> std::io::Result<
 }
 
 fn busy() -> Response {
-    Response::refusal("503 Service Unavailable", "too many requests at once; try again")
+    Response::error("503 Service Unavailable", "too many requests at once; try again")
 }
 
 /// Answers a request at once, or adds the request to the queue for the compiler.
@@ -94,7 +94,7 @@ fn work(jobs: &Receiver<Job>, answers: &ServedAnswers) {
         }
         let answered = catch_unwind(AssertUnwindSafe(|| answers.slow(&job.request)));
         let response = answered.unwrap_or_else(|_| {
-            Response::refusal(
+            Response::error(
                 "500 Internal Server Error",
                 "bug in bnnc: see the terminal that serves this page",
             )

@@ -186,7 +186,7 @@ fn after_the_rewrite_draws_need_no_gradients() {
 
 #[test]
 fn an_infinite_divergence_is_reported_as_on_the_command_line() {
-    let told = examine(&question("Gamma(2, 1)", "Beta(1, 1)"), Way::Best);
-    let told = told.expect_err("it is refused").to_string();
-    assert!(told.contains("error[E03"), "{told}");
+    let reported = examine(&question("Gamma(2, 1)", "Beta(1, 1)"), Way::Best);
+    let reported = reported.expect_err("it is refused").to_string();
+    assert!(reported.contains("error[E03"), "{reported}");
 }

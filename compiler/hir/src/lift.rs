@@ -12,7 +12,7 @@ pub fn obstacle(function: &FnItem) -> Option<(Span, String)> {
         .body
         .iter()
         .flat_map(walk::expressions)
-        .find_map(|expr| in_expr(expr, NoisePolicy::Refused))
+        .find_map(|expr| in_expr(expr, NoisePolicy::Rejected))
 }
 
 /// How noise is treated in this analysis. In the `draw` of a distribution, it is elementwise.
@@ -21,7 +21,7 @@ pub enum NoisePolicy {
     /// A call for noise is treated as elementwise.
     Allowed,
     /// A call for noise is not treated as elementwise.
-    Refused,
+    Rejected,
 }
 
 /// Returns the first operation of an expression that is not elementwise.

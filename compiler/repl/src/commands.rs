@@ -343,7 +343,7 @@ fn list(session: &mut Session, _: &CommandText, reply: &mut Reply) -> Result<(),
         .iter()
         .filter(visible)
         .for_each(|variable| reply.result(variable.text.as_str()));
-    if reply.said.is_empty() {
+    if reply.parts.is_empty() {
         reply.note("nothing is defined yet");
     }
     Ok(())

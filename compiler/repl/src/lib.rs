@@ -83,7 +83,7 @@ pub enum ReplyPart {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reply {
     /// The parts in order.
-    pub said: Vec<ReplyPart>,
+    pub parts: Vec<ReplyPart>,
     /// True if the entry ends the session.
     pub leave: bool,
     /// True if a program could not be loaded.
@@ -92,11 +92,11 @@ pub struct Reply {
 
 impl Reply {
     fn result(&mut self, text: impl Into<String>) {
-        self.said.push(ReplyPart::Result(text.into()));
+        self.parts.push(ReplyPart::Result(text.into()));
     }
 
     fn note(&mut self, text: &str) {
-        self.said.push(ReplyPart::Aside(format!("note: {text}")));
+        self.parts.push(ReplyPart::Aside(format!("note: {text}")));
     }
 }
 
@@ -424,7 +424,7 @@ impl Session {
                     .to_owned(),
             )
         };
-        reply.said.extend(diagnostics.iter().map(render));
+        reply.parts.extend(diagnostics.iter().map(render));
     }
 }
 

@@ -4,7 +4,7 @@ mod reach;
 mod split;
 mod variance;
 
-use crate::diagnostics::{self, Refusal};
+use crate::diagnostics::{self, RewriteError};
 use crate::nodes;
 use crate::pipeline::StageFunctions;
 use bnnc_abi::ports::PortName;
@@ -85,7 +85,7 @@ impl StageFunctions for Densities {
             &self.predictive,
             &self.derived,
         ];
-        let predictions = self.predictions.iter().map(|said| &said.function);
+        let predictions = self.predictions.iter().map(|prediction| &prediction.function);
         whole
             .into_iter()
             .chain(&self.training_row)
@@ -97,10 +97,13 @@ impl StageFunctions for Densities {
 impl Densities {
     /// Returns whether the prediction of another output depends on the output with this name.
     pub fn is_given(&self, output: &str) -> bool {
-        let others = self.predictions.iter().filter(|said| *said.output != *output);
-        let mut results = others.flat_map(|said| {
-            let names = said.function.results.iter().map(|(name, _)| name);
-            names.map(|name| (&said.function, name))
+        let others = self
+            .predictions
+            .iter()
+            .filter(|prediction| *prediction.output != *output);
+        let mut results = others.flat_map(|prediction| {
+            let names = prediction.function.results.iter().map(|(name, _)| name);
+            names.map(|name| (&prediction.function, name))
         });
         results.any(|(function, name)| dependences(function, name).iter().any(|on| **on == *output))
     }
@@ -128,7 +131,7 @@ pub struct SitePrior {
 /// has local sites, the model does not observe anything, or the model uses a distribution that puts
 /// all probability at one point. Random quantities inside a loop that cannot be moved out of it are
 /// reported as a bug.
-pub fn density(model: &Model) -> Result<Densities, Refusal> {
+pub fn density(model: &Model) -> Result<Densities, RewriteError> {
     check(model)?;
     let mut densities = Split::new(model, Means::Stored).densities(model);
     if !model.running.is_empty() {
@@ -153,11 +156,11 @@ pub fn density(model: &Model) -> Result<Densities, Refusal> {
 }
 
 /// Returns an error about a graph that the compiler cannot produce from a checked program.
-fn bug(why: String) -> Refusal {
-    Refusal::Fault(Fault::Bug(why))
+fn bug(why: String) -> RewriteError {
+    RewriteError::Fault(Fault::Bug(why))
 }
 
-fn check(model: &Model) -> Result<(), Refusal> {
+fn check(model: &Model) -> Result<(), RewriteError> {
     let mut faults = Vec::new();
     let values: Vec<Value> = model.function.nodes.ids().collect();
     for site in model.sites.iter().filter(|site| site.local) {

@@ -194,27 +194,27 @@ pub fn unknown_kl(family: &str, site: &str, why: &str) -> Diagnostic {
 
 /// The reason why the functions of a model could not be built.
 #[derive(Clone, Debug)]
-pub enum Refusal {
+pub enum RewriteError {
     /// Errors in the user's program.
     Program(Vec<Diagnostic>),
     /// A limit or a bug of the compiler.
     Fault(fault::Fault),
 }
 
-impl From<Vec<Diagnostic>> for Refusal {
-    fn from(diagnostics: Vec<Diagnostic>) -> Refusal {
-        Refusal::Program(diagnostics)
+impl From<Vec<Diagnostic>> for RewriteError {
+    fn from(diagnostics: Vec<Diagnostic>) -> RewriteError {
+        RewriteError::Program(diagnostics)
     }
 }
 
-impl From<fault::Fault> for Refusal {
-    fn from(fault: fault::Fault) -> Refusal {
+impl From<fault::Fault> for RewriteError {
+    fn from(fault: fault::Fault) -> RewriteError {
         match fault {
             fault::Fault::Limit(limit) => {
                 let help = "express this part of the model with other functions";
-                Refusal::Program(vec![error(limit.code, limit.text).help(help)])
+                RewriteError::Program(vec![error(limit.code, limit.text).help(help)])
             }
-            fault::Fault::Bug(_) | fault::Fault::Told(_) => Refusal::Fault(fault),
+            fault::Fault::Bug(_) | fault::Fault::Reported(_) => RewriteError::Fault(fault),
         }
     }
 }

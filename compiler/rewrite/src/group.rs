@@ -40,9 +40,9 @@ pub fn group(densities: Densities, model: Model, posterior: &ApproximatePosterio
         return (densities, model);
     }
     let of_groups = |function: &Function| of_groups(function, &groups);
-    let predictions = densities.predictions.iter().map(|said| Prediction {
-        output: said.output.clone(),
-        function: of_groups(&said.function),
+    let predictions = densities.predictions.iter().map(|prediction| Prediction {
+        output: prediction.output.clone(),
+        function: of_groups(&prediction.function),
     });
     let grouped = Densities {
         priors: priors(&densities.priors, &model, &groups),

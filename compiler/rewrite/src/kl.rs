@@ -149,7 +149,7 @@ pub enum Placement {
     /// The draws lie in the support.
     Inside,
     /// The draws lie on the reals, and a bijection transforms them onto the support.
-    Carried,
+    Transformed,
 }
 
 /// Returns whether the family is a single point.
@@ -186,7 +186,7 @@ pub fn placement(site: &Site, posterior: &SitePosterior) -> Result<Placement, Fa
         );
         return Err(Fault::Bug(why));
     }
-    Ok(Placement::Carried)
+    Ok(Placement::Transformed)
 }
 
 /// Returns whether the support `inner` is contained in `outer`.
@@ -227,6 +227,6 @@ pub fn exact(
 ) -> Result<Result<closed::Closed, NoClosedForm>, Fault> {
     match placement {
         Placement::Inside => closed::closed(posterior, prior),
-        Placement::Carried => Ok(Err(NoClosedForm::Transformed(posterior.family.name.to_string()))),
+        Placement::Transformed => Ok(Err(NoClosedForm::Transformed(posterior.family.name.to_string()))),
     }
 }

@@ -97,6 +97,6 @@ pub fn step<T: StageFunctions, E: From<Fault>>(
 fn verified(when: &str, pass: &Pass, spec: Spec, function: &Function) -> Result<(), Fault> {
     verify(function, spec).map_err(|fault| match fault {
         Fault::Bug(why) => Fault::Bug(format!("{when} `{}`: {why}", pass.name)),
-        Fault::Limit(_) | Fault::Told(_) => fault,
+        Fault::Limit(_) | Fault::Reported(_) => fault,
     })
 }

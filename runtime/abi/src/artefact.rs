@@ -222,7 +222,7 @@ pub fn appended(artefact: &[u8]) -> Vec<u8> {
 /// # Errors
 /// The outer error means that the file cannot be read. The inner error means that the executable
 /// does not contain a bundle, or that its bundle is truncated.
-pub fn carried(executable: &mut (impl Read + Seek)) -> io::Result<Result<Vec<u8>, BundleError>> {
+pub fn embedded(executable: &mut (impl Read + Seek)) -> io::Result<Result<Vec<u8>, BundleError>> {
     let size = executable.seek(SeekFrom::End(0))?;
     let Some(end) = size.checked_sub(16) else {
         return Ok(Err(BundleError::Unknown));

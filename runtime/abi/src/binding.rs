@@ -96,7 +96,7 @@ impl Binding {
                     format!("`{name}` holds `{level}`, which was not among its levels at the build")
                 })
             }
-            (Codes::Positions | Codes::Ids(_) | Codes::Texts(_), kind) => self.elements.refusal(name, kind),
+            (Codes::Positions | Codes::Ids(_) | Codes::Texts(_), kind) => self.elements.rejection(name, kind),
         }
     }
 }

@@ -309,7 +309,7 @@ impl Elements {
 
     /// Returns the reason why a column of this name and kind does not have elements of this type;
     /// `None` if its elements have the type.
-    pub fn refusal(self, name: &str, kind: &FieldKind) -> Option<String> {
+    pub fn rejection(self, name: &str, kind: &FieldKind) -> Option<String> {
         match (self, kind) {
             (Elements::Index(_), FieldKind::Int(low, _)) if *low < 0 => {
                 Some(format!("`index` counts from 0, but `{name}` holds {low}"))

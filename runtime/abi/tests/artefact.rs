@@ -2,7 +2,7 @@
 //! rejected with the reason.
 #![allow(clippy::unwrap_used)]
 
-use bnnc_abi::artefact::{Built, BundleError, Origin, appended, carried, decode, encode};
+use bnnc_abi::artefact::{Built, BundleError, Origin, appended, decode, embedded, encode};
 use bnnc_abi::code::{Artifact, Detached, KernelArgs, KernelCode, Object, ObjectKernel};
 use bnnc_abi::cost::Cost;
 use bnnc_abi::data::Elements;
@@ -380,7 +380,7 @@ fn another_architecture_is_named() {
 #[test]
 fn an_executable_carries_its_artefact() {
     let artefact = bytes(&built(0));
-    let read = |bytes: Vec<u8>| carried(&mut Cursor::new(bytes)).unwrap();
+    let read = |bytes: Vec<u8>| embedded(&mut Cursor::new(bytes)).unwrap();
     let executable = [b"\x7FELF and so on".to_vec(), appended(&artefact)].concat();
     assert_eq!(read(executable.clone()), Ok(artefact.clone()));
     assert_eq!(read(b"\x7FELF".to_vec()), Err(BundleError::Unknown));

@@ -37,8 +37,8 @@ pub(super) fn cut_off(target: &Column, inputs: &[Column]) -> Option<Diagnostic> 
             (is_piled && is_continuous).then_some((end, which, piled))
         });
     let (end, which, piled) = found?;
-    let is_told = inputs.iter().any(|input| marks(input, values, end));
-    (!is_told).then(|| codes::cut_off(&target.name, end, which, piled, values.len()))
+    let is_marked = inputs.iter().any(|input| marks(input, values, end));
+    (!is_marked).then(|| codes::cut_off(&target.name, end, which, piled, values.len()))
 }
 
 /// Returns whether an input has exactly two different values, and has the same value in all rows whose target is `end`.

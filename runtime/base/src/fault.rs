@@ -12,7 +12,7 @@ pub enum Fault {
     /// The program is valid, but exceeds a limit of bnnc or of the machine. The exit status is 1.
     Limit(ReachedLimit),
     /// A diagnostic with a code, which is reported like any other diagnostic.
-    Told(Box<Diagnostic>),
+    Reported(Box<Diagnostic>),
 }
 
 impl fmt::Display for Fault {
@@ -20,7 +20,7 @@ impl fmt::Display for Fault {
         match self {
             Fault::Bug(text) => write!(f, "bug in bnnc: {text}"),
             Fault::Limit(limit) => write!(f, "limit of bnnc: {}", limit.text),
-            Fault::Told(diagnostic) => f.write_str(&diagnostic.message),
+            Fault::Reported(diagnostic) => f.write_str(&diagnostic.message),
         }
     }
 }
@@ -48,7 +48,7 @@ impl Fault {
         match self {
             Fault::Bug(_) => None,
             Fault::Limit(limit) => Some(Diagnostic::of_program(limit.code, &limit.text)),
-            Fault::Told(diagnostic) => Some((**diagnostic).clone()),
+            Fault::Reported(diagnostic) => Some((**diagnostic).clone()),
         }
     }
 }
@@ -73,6 +73,6 @@ impl From<Bug> for Fault {
 
 impl From<Diagnostic> for Fault {
     fn from(diagnostic: Diagnostic) -> Fault {
-        Fault::Told(Box::new(diagnostic))
+        Fault::Reported(Box::new(diagnostic))
     }
 }

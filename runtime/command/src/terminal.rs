@@ -40,9 +40,9 @@ pub fn set_colour(is_coloured: bool) {
 /// Returns whether diagnostics are coloured. If [`set_colour`] was not called, they are coloured on
 /// a terminal, except if `NO_COLOR` is set and not empty (<https://no-color.org>).
 pub fn is_coloured() -> bool {
-    let refuses = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    let rejects = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     let stated = COLOUR.get().copied();
-    stated.unwrap_or_else(|| !refuses && std::io::stderr().is_terminal())
+    stated.unwrap_or_else(|| !rejects && std::io::stderr().is_terminal())
 }
 
 /// Returns a rendered text without control characters. Control characters that set colours are kept

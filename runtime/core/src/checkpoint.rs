@@ -407,7 +407,7 @@ fn latest(
     layout: RecordLayout,
     of: Checksum,
 ) -> Result<Option<State>, Diagnostic> {
-    let mut refusal = None;
+    let mut rejection = None;
     for candidate in [path.to_path_buf(), old(path)] {
         let state: io::Result<Option<State>> = unseal(&candidate, of);
         let state = match state {
@@ -418,13 +418,13 @@ fn latest(
         let fits = |state: &State| (state.dim, state.stats) == (layout.dim, layout.stats);
         let Some(state) = state.filter(fits) else {
             let why = "neither its last state nor the previous state can be read";
-            refusal.get_or_insert_with(|| diagnostics::checkpoint_damaged(path, why));
+            rejection.get_or_insert_with(|| diagnostics::checkpoint_damaged(path, why));
             continue;
         };
         let there = store::records_of(draws, layout, of)?;
         if there < state.records {
             let why = format!("it holds {there} draws, fewer than the state of the chain counts");
-            refusal = Some(diagnostics::checkpoint_damaged(draws, &why));
+            rejection = Some(diagnostics::checkpoint_damaged(draws, &why));
             continue;
         }
         if candidate != path {
@@ -434,7 +434,7 @@ fn latest(
         }
         return Ok(Some(state));
     }
-    refusal.map_or(Ok(None), Err)
+    rejection.map_or(Ok(None), Err)
 }
 
 fn old(path: &Path) -> PathBuf {

@@ -70,8 +70,8 @@ impl<'a> Columns<'a> {
 
     /// Adds the predictions for the next rows. They must be in original units.
     pub fn add(&mut self, predictive: &Predictive) {
-        for (columns, said) in self.each.iter_mut().zip(predictive.each()) {
-            columns.add(said);
+        for (columns, own) in self.each.iter_mut().zip(predictive.each()) {
+            columns.add(own);
         }
     }
 
@@ -159,9 +159,14 @@ impl<'a> OfOutput<'a> {
             OutputKind::Classes(_) | OutputKind::Bool => self.add_classes(predictive),
             OutputKind::Real | OutputKind::Count => self.add_reals(predictive),
         }
-        let said = &predictive.integrated;
-        let said = [&said.error, &said.log_density, &said.log_density_error, &said.cdf];
-        for (column, values) in self.parts.iter_mut().skip(2).zip(said) {
+        let results = &predictive.integrated;
+        let results = [
+            &results.error,
+            &results.log_density,
+            &results.log_density_error,
+            &results.cdf,
+        ];
+        for (column, values) in self.parts.iter_mut().skip(2).zip(results) {
             // If a quantity has several elements per row, it does not fit into one column.
             if values.len() == predictive.rows {
                 column.extend(values);

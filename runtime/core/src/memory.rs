@@ -72,7 +72,7 @@ pub fn predicting(infer: &InferenceBlock, program: &Artifact, rows: usize, draws
         .saturating_mul(draws);
     let pairs = pairs.unwrap_or(0).saturating_mul(block as u64);
     sum(&[
-        predicting_some(infer, program, (rows, draws), &predict::said(infer)),
+        predicting_some(infer, program, (rows, draws), &predict::prediction_outputs(infer)),
         pairs,
     ])
 }
@@ -83,11 +83,11 @@ pub fn predicting_some(
     infer: &InferenceBlock,
     program: &Artifact,
     (rows, draws): (usize, usize),
-    said: &[PredictionOutput],
+    outputs: &[PredictionOutput],
 ) -> u64 {
     let plan = &program.plan;
     let sizes = predict::sizes(plan, rows, draws);
-    let outputs = said.iter().filter_map(|said| plan.port(&said.port));
+    let outputs = outputs.iter().filter_map(|output| plan.port(&output.port));
     let block = Sizes::default()
         .with(Symbol::Batch, sizes.get(Symbol::Batch))
         .with(Symbol::Draws, draws);

@@ -37,7 +37,7 @@ pub struct PredictionOutput {
 
 /// Returns the outputs that the prediction program of an inference block may have. The first prediction output is the joint log likelihood of all
 /// outputs of the model.
-pub fn said(infer: &InferenceBlock) -> Vec<PredictionOutput> {
+pub fn prediction_outputs(infer: &InferenceBlock) -> Vec<PredictionOutput> {
     let of_all = |part: Part| PredictionOutput {
         port: part.port().text().to_owned(),
         part,
@@ -123,8 +123,8 @@ impl Predictive {
 
     /// Converts means, draws and quantiles of a standardised target to its original units. Classes are not converted, because they do not have units.
     pub fn undo(&mut self, infer: &InferenceBlock, preparation: &Preparation) {
-        for (said, output) in self.each_mut().iter_mut().zip(&infer.outputs) {
-            said.undo_one(output, units(infer, output, preparation));
+        for (prediction, output) in self.each_mut().iter_mut().zip(&infer.outputs) {
+            prediction.undo_one(output, units(infer, output, preparation));
         }
     }
 
@@ -146,12 +146,12 @@ impl Predictive {
 
     /// Sets the number of rows and the number of draws of the next block, in the predictions of all outputs.
     pub fn begin(&mut self, (rows, draws): (usize, usize), all: &[PredictionOutput]) {
-        let places = all.iter().filter_map(|said| said.output);
+        let places = all.iter().filter_map(|prediction| prediction.output);
         let outputs = places.max().map_or(0, |last| last + 1);
         self.outputs.resize_with(outputs, Predictive::default);
         (self.rows, self.draws) = (rows, draws);
-        for said in &mut self.outputs {
-            (said.rows, said.draws) = (rows, draws);
+        for prediction in &mut self.outputs {
+            (prediction.rows, prediction.draws) = (rows, draws);
         }
     }
 
@@ -162,20 +162,20 @@ impl Predictive {
     /// Fails only if the machine has a bug.
     pub fn collect(
         &mut self,
-        said: &PredictionOutput,
+        prediction: &PredictionOutput,
         machine: &Machine,
         (draw, count): (usize, usize),
     ) -> Result<(), Fault> {
-        if !machine.has_port(&said.port) {
+        if !machine.has_port(&prediction.port) {
             return Ok(());
         }
-        let per_draw = machine.count(&said.port)? / count.max(1);
+        let per_draw = machine.count(&prediction.port)? / count.max(1);
         let draws = self.draws;
-        let of = match said.output {
+        let of = match prediction.output {
             Some(at) => &mut self.outputs[at],
             None => self,
         };
-        let target = match said.part {
+        let target = match prediction.part {
             Part::LogLikelihood => &mut of.log_likelihood,
             Part::Mean => &mut of.mean,
             Part::Draw => &mut of.draw,
@@ -183,7 +183,7 @@ impl Predictive {
         };
         target.resize(draws * per_draw, 0.0);
         machine.read_into(
-            &said.port,
+            &prediction.port,
             &mut target[draw * per_draw..(draw + count) * per_draw],
         )
     }
@@ -233,7 +233,7 @@ pub struct Predictor {
     machine: Machine,
     feed: Feed,
     interrupt: Interrupt,
-    said: Vec<PredictionOutput>,
+    prediction_outputs: Vec<PredictionOutput>,
     parameters: Vec<String>,
     /// The names of the parameters that have several stored values in the posterior.
     stored: Vec<String>,
@@ -283,7 +283,7 @@ impl Predictor {
             machine,
             feed,
             interrupt: context.interrupt.clone(),
-            said: said(infer),
+            prediction_outputs: prediction_outputs(infer),
             parameters,
             stored: infer.per_draw().into_iter().map(str::to_owned).collect(),
             drawn: Vec::new(),
@@ -401,7 +401,7 @@ impl Predictor {
     /// # Errors
     /// Fails if the machine has a bug, or if the user interrupts the run.
     pub fn run(&mut self, take: impl FnMut(Range<usize>, &mut Predictive)) -> Result<(), Stop> {
-        self.until_stopped(self.said.len(), take)
+        self.until_stopped(self.prediction_outputs.len(), take)
     }
 
     /// Computes the first `count` outputs of the program for all rows. Stops early if the user interrupts the run.
@@ -448,7 +448,7 @@ impl Predictor {
         go_on: &impl Fn() -> Result<(), E>,
         mut take: impl FnMut(Range<usize>, &mut Predictive) -> Result<(), E>,
     ) -> Result<(), E> {
-        let all = self.said[..count].to_vec();
+        let all = self.prediction_outputs[..count].to_vec();
         let rows: Vec<u32> = (0..self.feed.rows as u32).collect();
         let mut block = Predictive::default();
         for (at, chunk) in rows.chunks(self.rows_per_call).enumerate() {
@@ -458,8 +458,8 @@ impl Predictor {
             while draw < self.draws {
                 let count = self.count(draw);
                 self.call(chunk, first_row, draw, count)?;
-                for said in &all {
-                    block.collect(said, &self.machine, (draw, count))?;
+                for prediction in &all {
+                    block.collect(prediction, &self.machine, (draw, count))?;
                 }
                 draw += count;
                 go_on()?;

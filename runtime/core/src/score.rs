@@ -62,21 +62,21 @@ impl<'a> Scorer<'a> {
             scores.add_log_likelihood_of(DrawMatrix::new(&predictive.log_likelihood, range.len()), *width);
         }
         let is_whole = self.infer.examples(2) == 1;
-        for ((output, scores), said) in self.each.iter_mut().zip(predictive.each()) {
+        for ((output, scores), predictive) in self.each.iter_mut().zip(predictive.each()) {
             // The elements of one example depend on each other. The predicted mean of an element is
             // computed without the other elements, so it is not compared with the target.
             let is_prior = is_whole && output.joint;
-            scores.add(range.clone(), said, (output, is_prior));
+            scores.add(range.clone(), predictive, (output, is_prior));
         }
     }
 
     /// Adds the predictions for outliers, which are rows from another distribution. Only the scores
     /// of class outputs use these predictions.
     pub fn add_outliers(&mut self, predictive: &Predictive) {
-        for ((output, scores), said) in self.each.iter_mut().zip(predictive.each()) {
+        for ((output, scores), predictive) in self.each.iter_mut().zip(predictive.each()) {
             match scores {
                 Scores::Classes(scores, _, width) => {
-                    scores.add_outliers(&probabilities(said, output), said.rows * *width)
+                    scores.add_outliers(&probabilities(predictive, output), predictive.rows * *width)
                 }
                 Scores::Real(..) => {}
             }
@@ -141,8 +141,8 @@ impl Scores {
         }
     }
 
-    fn add(&mut self, range: Range<usize>, said: &Predictive, (output, is_prior): (&Output, bool)) {
-        let known = Some(&said.log_likelihood).filter(|values| !values.is_empty());
+    fn add(&mut self, range: Range<usize>, predictive: &Predictive, (output, is_prior): (&Output, bool)) {
+        let known = Some(&predictive.log_likelihood).filter(|values| !values.is_empty());
         let log_likelihood = known.map(|values| DrawMatrix::new(values, range.len()));
         match self {
             Scores::Classes(scores, targets, width) => {
@@ -154,7 +154,7 @@ impl Scores {
                 let of_class = known.filter(|_| *width == 1);
                 let of_class = of_class.map(|values| DrawMatrix::new(values, range.len()));
                 let targets = &targets[range.start * *width..range.end * *width];
-                let all = probabilities(said, output);
+                let all = probabilities(predictive, output);
                 if all.len().is_multiple_of(targets.len().max(1)) {
                     scores.add_classes(&all, targets, of_class);
                 }
@@ -169,11 +169,11 @@ impl Scores {
                 let complete = |values: &[f64]| {
                     !is_prior && !values.is_empty() && values.len().is_multiple_of(targets.len().max(1))
                 };
-                if complete(&said.mean) {
-                    scores.add_mean(DrawMatrix::new(&said.mean, targets.len()), targets);
+                if complete(&predictive.mean) {
+                    scores.add_mean(DrawMatrix::new(&predictive.mean, targets.len()), targets);
                 }
-                if complete(&said.draw) {
-                    scores.add_draws(DrawMatrix::new(&said.draw, targets.len()), targets);
+                if complete(&predictive.draw) {
+                    scores.add_draws(DrawMatrix::new(&predictive.draw, targets.len()), targets);
                 }
             }
         }

@@ -56,9 +56,9 @@ impl Tally {
     pub fn note(&mut self, predictive: &Predictive) {
         self.rows += predictive.rows as u64;
         let largest = |known: f64, errors: &[f64]| errors.iter().copied().fold(known, f64::max);
-        for said in predictive.each().iter().map(|said| &said.integrated) {
-            self.error = largest(self.error, &said.error);
-            self.log_density_error = largest(self.log_density_error, &said.log_density_error);
+        for results in predictive.each().iter().map(|output| &output.integrated) {
+            self.error = largest(self.error, &results.error);
+            self.log_density_error = largest(self.log_density_error, &results.log_density_error);
         }
     }
 

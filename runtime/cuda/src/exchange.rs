@@ -31,7 +31,7 @@ pub struct Exchange {
     /// so that it is dropped before the memory.
     pub graph: Option<(Captured, PageLocked)>,
     /// True if the system could not provide page-locked memory for a graph.
-    pub refused: bool,
+    pub rejected: bool,
     /// True if a launch was enqueued and the host has not yet waited for it successfully.
     under_way: bool,
 }
@@ -44,7 +44,7 @@ impl Exchange {
             sent: traffic.sent.to_vec(),
             wanted: traffic.wanted.to_vec(),
             graph: None,
-            refused: false,
+            rejected: false,
             under_way: false,
         }
     }

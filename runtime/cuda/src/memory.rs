@@ -26,7 +26,7 @@ impl Allocation {
     /// Fails if the device has less free memory than this. The message states both sizes.
     pub fn new(device: &Arc<Device>, bytes: usize, what: &str) -> Result<Allocation, Fault> {
         let (free, total) = device.memory()?;
-        let refused = |why: &str| {
+        let rejected = |why: &str| {
             Fault::limit(
                 &DEVICE_LIMIT,
                 format!(
@@ -36,12 +36,12 @@ impl Allocation {
             )
         };
         if bytes > free {
-            return Err(refused(""));
+            return Err(rejected(""));
         }
         match Allocation::fitting(device, bytes) {
             Ok(Some(allocation)) => Ok(allocation),
-            Ok(None) => Err(refused(", but not in one piece")),
-            Err(fault) => Err(refused(&format!(": {fault}"))),
+            Ok(None) => Err(rejected(", but not in one piece")),
+            Err(fault) => Err(rejected(&format!(": {fault}"))),
         }
     }
 

@@ -119,13 +119,13 @@ fn compile(device: &Arc<Device>, ptx: &str) -> Result<Module, Fault> {
             values.as_mut_ptr(),
         )
     };
-    let said = log.iter().position(|byte| *byte == 0).unwrap_or(log.len());
-    let said = String::from_utf8_lossy(&log[..said]).trim().to_owned();
+    let message = log.iter().position(|byte| *byte == 0).unwrap_or(log.len());
+    let message = String::from_utf8_lossy(&log[..message]).trim().to_owned();
     device.check("cuModuleLoadDataEx", status).map_err(|fault| {
-        let with = |text: String| format!("{text}\n{said}");
+        let with = |text: String| format!("{text}\n{message}");
         match fault {
-            fault @ Fault::Told(_) => fault,
-            fault if said.is_empty() => fault,
+            fault @ Fault::Reported(_) => fault,
+            fault if message.is_empty() => fault,
             Fault::Bug(text) => Fault::Bug(with(text)),
             Fault::Limit(limit) => Fault::limit(limit.code, with(limit.text)),
         }

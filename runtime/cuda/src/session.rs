@@ -253,7 +253,7 @@ impl CudaSession {
         self.exchanges[..=at].rotate_right(1);
         let exchange = &self.exchanges[0];
         let bytes = exchange.bytes();
-        if exchange.graph.is_some() || exchange.refused || bytes > EXCHANGED_BYTES {
+        if exchange.graph.is_some() || exchange.rejected || bytes > EXCHANGED_BYTES {
             return Ok(());
         }
         self.schedule(sizes)?;
@@ -263,7 +263,7 @@ impl CudaSession {
         let (exchange, device, arena) = (&self.exchanges[0], &self.on.device, self.memory.address);
         let Ok(staging) = PageLocked::new(device, bytes) else {
             // Without a graph, the exchange still works, and does not need its own page-locked memory.
-            self.exchanges[0].refused = true;
+            self.exchanges[0].rejected = true;
             return Ok(());
         };
         let issue = || {

@@ -515,13 +515,13 @@ fn text<T>(found: Result<T, Fault>) -> String {
 }
 
 /// Checks that a result is the diagnostic with this code, and returns its message.
-fn told<T>(code: &str, found: Result<T, Fault>) -> String {
+fn reported<T>(code: &str, found: Result<T, Fault>) -> String {
     diagnostic(code, found).message
 }
 
 fn diagnostic<T>(code: &str, found: Result<T, Fault>) -> Box<Diagnostic> {
     match found.map(|_| ()).unwrap_err() {
-        Fault::Told(diagnostic) if diagnostic.code.id == code => diagnostic,
+        Fault::Reported(diagnostic) if diagnostic.code.id == code => diagnostic,
         other => panic!("no {code}: {other}"),
     }
 }
@@ -555,7 +555,7 @@ fn missing_and_incomplete_drivers_are_reported() {
     assert!(shown_so("E0802", stub.device()).contains("shows no device"));
     // Without a device, the first call of the driver returns this status.
     stub.fail("cuInit", 1, 100);
-    assert!(told("E0802", stub.device()).contains("shows no device"));
+    assert!(reported("E0802", stub.device()).contains("shows no device"));
     assert_eq!(stub.live(), 0);
 }
 

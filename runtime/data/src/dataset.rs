@@ -46,11 +46,11 @@ pub struct Dataset {
 impl Dataset {
     /// For each rotation angle except the first, returns a copy of the test rows with the images
     /// rotated by this angle. The images in [`Dataset::test`] are rotated by the first angle.
-    pub fn turned(&self) -> impl Iterator<Item = (f64, Rows)> {
+    pub fn rotated(&self) -> impl Iterator<Item = (f64, Rows)> {
         let images = self.images.iter();
         images.flat_map(|images| {
             let others = images.degrees().iter().skip(1);
-            others.map(|degrees| (*degrees, images.turned(&self.test, &self.preparation, *degrees)))
+            others.map(|degrees| (*degrees, images.rotated(&self.test, &self.preparation, *degrees)))
         })
     }
 
@@ -139,7 +139,7 @@ pub(crate) fn cut(source: &LoadedData, parts: Parts, seed: u64) -> Result<Datase
         (None, None) => test.none(),
     };
     if let (Some(images), Some(degrees)) = (&images, source.spec.rotate.first()) {
-        test = images.turned(&test, &preparation, *degrees);
+        test = images.rotated(&test, &preparation, *degrees);
     }
     let target = preparation.target_name.as_deref();
     let faults: Faults = [&validation, &test]

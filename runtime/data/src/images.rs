@@ -48,7 +48,7 @@ impl Images {
     }
 
     /// Returns the rows with their images rotated by `degrees`.
-    pub(crate) fn turned(&self, rows: &Rows, preparation: &Preparation, degrees: f64) -> Rows {
+    pub(crate) fn rotated(&self, rows: &Rows, preparation: &Preparation, degrees: f64) -> Rows {
         let mut turn = Turn::new(self.frame, degrees);
         self.changed(rows, preparation, |_, image| turn.apply(image))
     }
@@ -262,7 +262,7 @@ mod tests {
             .collect()
     }
 
-    fn turned(frame: ImageSize, degrees: f64) -> Vec<f64> {
+    fn rotated(frame: ImageSize, degrees: f64) -> Vec<f64> {
         let mut image = numbered(frame);
         Turn::new(frame, degrees).apply(&mut image);
         image
@@ -285,13 +285,13 @@ mod tests {
                 (0..before.len()).map(pixel).collect()
             };
             let last = size - 1;
-            assert_eq!(turned(frame, 0.0), before);
-            assert_eq!(turned(frame, 360.0), before);
+            assert_eq!(rotated(frame, 0.0), before);
+            assert_eq!(rotated(frame, 360.0), before);
             // The rotation is counter-clockwise, so the right column becomes the top row.
-            assert_eq!(turned(frame, 90.0), moved(&|i, j| j * size + last - i));
-            assert_eq!(turned(frame, 180.0), moved(&|i, j| (last - i) * size + last - j));
-            assert_eq!(turned(frame, 270.0), moved(&|i, j| (last - j) * size + i));
-            assert_eq!(turned(frame, -90.0), turned(frame, 270.0));
+            assert_eq!(rotated(frame, 90.0), moved(&|i, j| j * size + last - i));
+            assert_eq!(rotated(frame, 180.0), moved(&|i, j| (last - i) * size + last - j));
+            assert_eq!(rotated(frame, 270.0), moved(&|i, j| (last - j) * size + i));
+            assert_eq!(rotated(frame, -90.0), rotated(frame, 270.0));
         }
     }
 
@@ -302,14 +302,14 @@ mod tests {
             height: 2,
             width: 3,
         };
-        assert_eq!(turned(frame, 180.0), [6.0, 5.0, 4.0, 3.0, 2.0, 1.0]);
+        assert_eq!(rotated(frame, 180.0), [6.0, 5.0, 4.0, 3.0, 2.0, 1.0]);
     }
 
     #[test]
     fn other_angles_interpolate_between_four_pixels() {
         let degrees: f64 = 30.0;
         let (sine, cosine) = degrees.to_radians().sin_cos();
-        let image = turned(FRAME, degrees);
+        let image = rotated(FRAME, degrees);
         // The pixel to the right of the centre comes from the point (x, y) = (2 + cos, 2 + sin). The image
         // is the linear function 1 + x + 5 y. Bilinear interpolation is exact for this function.
         let expected = 1.0 + (2.0 + cosine) + 5.0 * (2.0 + sine);
@@ -321,7 +321,7 @@ mod tests {
         assert_eq!(image[2 * 5 + 2], 13.0, "the centre stays");
         // The value of the corner comes from a point above the middle of the upper edge, at a distance of 2
         // sqrt(2) - 2 pixels. This point lies between a pixel with the value 3 and the zeros outside the image.
-        let corner = turned(FRAME, 45.0)[0];
+        let corner = rotated(FRAME, 45.0)[0];
         assert!((corner - 3.0 * (3.0 - 8_f64.sqrt())).abs() < 1e-12, "{corner}");
     }
 

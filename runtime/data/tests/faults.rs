@@ -6,7 +6,7 @@ mod folder;
 
 use bnnc_abi::data::{DataSpec, Format, Test};
 use bnnc_data::{CODES, LoadedData};
-use folder::{Folder, apply, idx, name, npy, parquet, said, spec, texts};
+use folder::{Folder, apply, idx, name, npy, parquet, reported, spec, texts};
 use std::path::Path;
 
 /// Returns the diagnostics of one file.
@@ -22,7 +22,7 @@ fn faults(spec: &DataSpec) -> Vec<String> {
         found.iter().all(|fault| !fault.help.is_empty()),
         "no help: {found:?}"
     );
-    found.iter().map(said).collect()
+    found.iter().map(reported).collect()
 }
 
 #[test]
@@ -293,7 +293,7 @@ fn malformed_cifar_files_are_rejected() {
     two[3073] = 9;
     let file = folder.file("b.bin", &two);
     let most = LoadedData::read_within(&spec(Format::Cifar, &[&file]), Some(10_000)).unwrap_err();
-    assert!(most[0].message.contains("memory"), "{}", said(&most[0]));
+    assert!(most[0].message.contains("memory"), "{}", reported(&most[0]));
 }
 
 /// The first axis counts rows, so element 5 of an array of shape (2, 3) is in the second row.
@@ -310,7 +310,7 @@ fn numbers_that_are_not_finite_are_named_by_their_indices() {
     ];
     let fault = &LoadedData::read(&spec(Format::Npy, &[&files[0], &files[1]])).unwrap_err()[0];
     assert_eq!(
-        said(fault),
+        reported(fault),
         "E0409 x.npy:2:0 expected a finite number, found `inf`"
     );
     assert!(fault.label.contains("[1, 2]"), "{}", fault.label);
@@ -371,7 +371,7 @@ fn patterns_and_links_that_lead_nowhere_are_named() {
     let one = |spec: &DataSpec| LoadedData::read(spec).unwrap_err().remove(0);
     let unmatched = one(&spec(Format::Csv, &[&at("shard_*.csv")]));
     assert_eq!(
-        said(&unmatched),
+        reported(&unmatched),
         "E0401 shard_*.csv:0:0 the pattern matches no file"
     );
     assert_eq!(unmatched.notes, ["the folder has `part_1.csv`, `part_2.csv`"]);
@@ -379,7 +379,7 @@ fn patterns_and_links_that_lead_nowhere_are_named() {
     assert!(nowhere.notes[0].contains("does not exist"), "{:?}", nowhere.notes);
     let pairs = one(&spec(Format::Npy, &[&at("x*.npy"), &at("y*.npy")]));
     assert_eq!(
-        said(&pairs),
+        reported(&pairs),
         "E0415 x*.npy:0:0 a pattern cannot stand for the files of `npy` data, which come in pairs"
     );
     let splits = DataSpec {
@@ -390,14 +390,14 @@ fn patterns_and_links_that_lead_nowhere_are_named() {
         ..spec(Format::Csv, &[&at("part_*.csv")])
     };
     assert_eq!(
-        said(&one(&splits)),
+        reported(&one(&splits)),
         "E0401 part_*.csv:0:0 a pattern is given where one file is needed"
     );
     #[cfg(unix)]
     {
         std::os::unix::fs::symlink("gone.csv", at("link.csv")).unwrap();
         assert_eq!(
-            said(&one(&spec(Format::Csv, &[&at("link.csv")]))),
+            reported(&one(&spec(Format::Csv, &[&at("link.csv")]))),
             "E0401 link.csv:0:0 the file is a link to `gone.csv`, which does not exist"
         );
     }
@@ -506,7 +506,10 @@ fn missing_and_damaged_files_are_reported() {
     let folder = Folder::new();
     folder.file("yacht.csv", "x\n1\n");
     let missing = LoadedData::read(&spec(Format::Csv, &[&folder.0.join("yatch.csv")])).unwrap_err();
-    assert_eq!(said(&missing[0]), "E0401 yatch.csv:0:0 the file does not exist");
+    assert_eq!(
+        reported(&missing[0]),
+        "E0401 yatch.csv:0:0 the file does not exist"
+    );
     assert_eq!(
         missing[0].help,
         [format!(
@@ -570,7 +573,7 @@ fn wrong_columns_and_expressions_are_rejected() {
             found.iter().all(|fault| fault.labels.len() == 1),
             "no place in the program: {found:?}"
         );
-        found.iter().map(said).collect::<Vec<_>>()
+        found.iter().map(reported).collect::<Vec<_>>()
     };
     assert_eq!(
         with(vec![name("agee"), name("sex")], None),
@@ -760,13 +763,13 @@ fn integers_must_be_integers() {
         .and_then(|source| source.dataset(0, 1))
         .unwrap();
     assert_eq!(data.train.ints("a"), Ok(vec![1, 2]));
-    let large = said(&data.train.ints("b").unwrap_err());
+    let large = reported(&data.train.ints("b").unwrap_err());
     assert_eq!(
         large,
         "E0431 t.csv:2:0 expected an integer of at most 2000000000 in `b`, found 3000000000"
     );
     assert_eq!(
-        said(&data.train.ints("c").unwrap_err()),
+        reported(&data.train.ints("c").unwrap_err()),
         "E0431 t.csv:2:0 expected an integer in `c`, found 0.5"
     );
 }

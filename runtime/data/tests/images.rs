@@ -6,7 +6,7 @@ mod folder;
 
 use bnnc_abi::data::{DataSpec, Format, Outliers, Test};
 use bnnc_data::{Dataset, LoadedData};
-use folder::{Folder, idx, npy, said, spec};
+use folder::{Folder, idx, npy, reported, spec};
 
 /// Returns a data item with two training images of two by two pixels. One of these images is also
 /// the test image.
@@ -33,13 +33,13 @@ fn cut(spec: &DataSpec) -> Dataset {
 }
 
 fn faults(spec: &DataSpec) -> Vec<String> {
-    LoadedData::read(spec).unwrap_err().iter().map(said).collect()
+    LoadedData::read(spec).unwrap_err().iter().map(reported).collect()
 }
 
 #[test]
 fn only_test_images_are_rotated() {
     let folder = Folder::new();
-    let turned = |rotate: f64| {
+    let rotated = |rotate: f64| {
         cut(&DataSpec {
             rotate: vec![rotate],
             scale: 0.5,
@@ -52,9 +52,9 @@ fn only_test_images_are_rotated() {
         (180.0, [2.0, 1.5, 1.0, 0.5]),
         (-90.0, [1.5, 0.5, 2.0, 1.0]),
     ] {
-        let data = turned(degrees);
+        let data = rotated(degrees);
         assert_eq!(*data.test.inputs.reals(), expected, "{degrees}");
-        assert_eq!(data.train.inputs, turned(0.0).train.inputs);
+        assert_eq!(data.train.inputs, rotated(0.0).train.inputs);
         assert_eq!(data.test.ints("target").unwrap(), [1]);
     }
 }
@@ -70,7 +70,7 @@ fn each_angle_gives_its_own_test_rows() {
         })
     };
     let data = with(&[90.0, 0.0, 45.0]);
-    let others: Vec<_> = data.turned().collect();
+    let others: Vec<_> = data.rotated().collect();
     assert_eq!(
         others.iter().map(|(degrees, _)| *degrees).collect::<Vec<_>>(),
         [0.0, 45.0]
@@ -80,7 +80,7 @@ fn each_angle_gives_its_own_test_rows() {
     }
     assert_eq!(data.test, with(&[90.0]).test);
     assert_eq!(with(&[0.0]).test.inputs.reals(), with(&[]).test.inputs.reals());
-    assert_eq!(with(&[]).turned().count(), 0);
+    assert_eq!(with(&[]).rotated().count(), 0);
 }
 
 #[test]
@@ -116,19 +116,19 @@ fn a_fraction_of_the_rows_is_rotated_too() {
         test: Test::Fraction(0.5),
         ..spec(Format::Npy, &[&folder.file("x.npy", x), &folder.file("y.npy", y)])
     };
-    let (plain, turned) = (
+    let (plain, rotated) = (
         cut(&plain),
         cut(&DataSpec {
             rotate: vec![180.0],
             ..plain.clone()
         }),
     );
-    assert_eq!(turned.test.index, plain.test.index);
+    assert_eq!(rotated.test.index, plain.test.index);
     for row in 0..8 {
         let number = plain.test.index[row] as f64;
-        assert_eq!(*turned.test.input(row), [250.0, 200.0, 100.0, number]);
+        assert_eq!(*rotated.test.input(row), [250.0, 200.0, 100.0, number]);
     }
-    assert_eq!(turned.train, plain.train);
+    assert_eq!(rotated.train, plain.train);
 }
 
 #[test]
@@ -358,5 +358,9 @@ fn new_images_have_the_axes_of_the_training_images_and_their_normalisation() {
     // Flat rows have the same order.
     assert_eq!(new("(1, 4)").unwrap().inputs, data.test.inputs);
     let fault = new("(1, 1, 2, 2)").unwrap_err();
-    assert!(said(&fault[0]).contains("found 1 x 2 x 2"), "{}", said(&fault[0]));
+    assert!(
+        reported(&fault[0]).contains("found 1 x 2 x 2"),
+        "{}",
+        reported(&fault[0])
+    );
 }

@@ -6,7 +6,7 @@ mod folder;
 
 use bnnc_abi::data::{ColumnExpr, DataSpec, FieldKind, Format, Test};
 use bnnc_data::{Dataset, LoadedData, NewRows, Standardisation, schema};
-use folder::{Folder, apply, example, name, said, spec};
+use folder::{Folder, apply, example, name, reported, spec};
 use std::path::Path;
 
 fn yacht() -> DataSpec {
@@ -275,9 +275,9 @@ fn constant_columns_lose_their_mean_with_a_warning() {
         ..spec(Format::Csv, &[&file])
     });
     assert_eq!(*data.train.inputs.reals(), [-1.0, 0.0, 1.0, 0.0]);
-    let said: Vec<String> = data.warnings.iter().map(said).collect();
+    let reported: Vec<String> = data.warnings.iter().map(reported).collect();
     assert_eq!(
-        said,
+        reported,
         ["E0430 t.csv:0:0 columns that are constant over the training rows are centred but not scaled: `c`"]
     );
     assert!(!data.warnings[0].is_error());
@@ -350,13 +350,13 @@ fn new_rows_are_prepared_as_in_training() {
         .rows(&spec, new(&folder.file("new.csv", "w,city,x\n40,c,5\n")))
         .unwrap_err();
     assert_eq!(
-        said(&unseen[0]),
+        reported(&unseen[0]),
         "E0428 new.csv:2:0 the level `c` occurs in the new rows but not in the training rows"
     );
     let missing = preparation
         .rows(&spec, new(&folder.file("new.csv", "w,city\n40,b\n")))
         .unwrap_err();
-    assert_eq!(said(&missing[0]), "E0419 new.csv:1:0 there is no column `x`");
+    assert_eq!(reported(&missing[0]), "E0419 new.csv:1:0 there is no column `x`");
 }
 
 fn new(file: &Path) -> NewRows<'_> {

@@ -21,7 +21,7 @@ pub struct Evaluation {
     pub predictions: Vec<(String, ResultColumn)>,
     /// The metrics for each angle of `rotate` except 0. An entry consists of an angle in degrees and the metrics on the test rows, whose images
     /// have been rotated by this angle.
-    pub turned: Vec<(f64, MetricSet)>,
+    pub rotated: Vec<(f64, MetricSet)>,
     /// For each rejected fraction, the accuracy on the test rows and outliers that remain. The
     /// most uncertain rows are rejected first. Without outliers, the
     /// vector is empty.
@@ -70,9 +70,9 @@ pub fn evaluate(
         })?;
         Ok((degrees, scorer.finish()))
     };
-    let turned = dataset.turned().map(metrics).collect::<Result<_, Stop>>()?;
+    let rotated = dataset.rotated().map(metrics).collect::<Result<_, Stop>>()?;
     Ok(Evaluation {
-        turned,
+        rotated,
         tally,
         rejection: scorer.rejection(),
         metrics: scorer.finish(),

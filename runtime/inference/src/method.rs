@@ -219,7 +219,7 @@ pub fn predicting_draws(
 /// Returns the number of bytes that leave-one-out estimates need, if they use draws from an approximation.
 fn leaving_out(infer: &InferenceBlock, rows: usize, weights: u64) -> u64 {
     let draws = leave_one_out::draws_of_approximation(infer, rows);
-    let likelihoods = &predict::said(infer)[..1];
+    let likelihoods = &predict::prediction_outputs(infer)[..1];
     predicting_some(infer, &infer.predict, (rows, draws), likelihoods)
         + draws as u64 * weights
         + leave_one_out::bytes(rows)

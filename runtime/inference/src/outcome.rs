@@ -28,7 +28,7 @@ pub struct SplitOutcome {
     pub pruned: Vec<Pruned>,
     /// The metrics for each angle of `rotate` except 0. An entry consists of an angle in degrees and the metrics on the test rows, whose images
     /// have been rotated by this angle.
-    pub turned: Vec<(f64, MetricSet)>,
+    pub rotated: Vec<(f64, MetricSet)>,
     /// For each rejected fraction, the accuracy on the test rows and outliers that remain. The
     /// most uncertain rows are rejected first. Without outliers, the
     /// vector is empty.
@@ -100,8 +100,8 @@ impl InferenceOutcome {
     }
 
     /// Returns the metrics for each angle, combined over all splits.
-    pub fn turned(&self) -> Vec<(f64, Vec<MetricOverSplits>)> {
-        let tables: Vec<_> = self.splits.iter().map(|split| split.turned.as_slice()).collect();
+    pub fn rotated(&self) -> Vec<(f64, Vec<MetricOverSplits>)> {
+        let tables: Vec<_> = self.splits.iter().map(|split| split.rotated.as_slice()).collect();
         lines_over(&tables)
     }
 

@@ -23,10 +23,10 @@ impl Memory {
     /// # Errors
     /// Fails if the system does not have enough memory.
     pub fn new(bytes: usize) -> Result<Memory, Fault> {
-        let refused = || Fault::limit(&NO_MEMORY, format!("{bytes} bytes of memory are not available"));
-        let layout = Layout::from_size_align(bytes.max(ALIGN), ALIGN).map_err(|_| refused())?;
+        let rejected = || Fault::limit(&NO_MEMORY, format!("{bytes} bytes of memory are not available"));
+        let layout = Layout::from_size_align(bytes.max(ALIGN), ALIGN).map_err(|_| rejected())?;
         // SAFETY: the layout has a positive size.
-        let start = NonNull::new(unsafe { alloc_zeroed(layout) }).ok_or_else(refused)?;
+        let start = NonNull::new(unsafe { alloc_zeroed(layout) }).ok_or_else(rejected)?;
         Ok(Memory { start, layout })
     }
 

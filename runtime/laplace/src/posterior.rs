@@ -160,7 +160,7 @@ impl GaussianPosterior {
 
 /// A block of a Kronecker-factored posterior, in the rotated coordinates of its eigenbasis.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Turned<'a> {
+pub struct RotatedBlock<'a> {
     /// The eigenvectors of the first factor, one in each row, `[p, p]`. In the order of the elements, the index of this factor varies slowest.
     pub first: &'a Matrix,
     /// The eigenvectors of the second factor, one in each row, `[q, q]`.
@@ -172,13 +172,13 @@ pub struct Turned<'a> {
 impl GaussianPosterior {
     /// Returns the blocks of a Kronecker-factored posterior in the order of the weights. Returns `None` for other forms, and if some weights are not
     /// in any block.
-    pub fn turned(&self) -> Option<Vec<Turned<'_>>> {
+    pub fn rotated(&self) -> Option<Vec<RotatedBlock<'_>>> {
         let Form::Kronecker(kronecker) = &self.form else {
             return None;
         };
         let blocks = kronecker.blocks.iter();
         let in_blocks: usize = blocks.clone().map(kronecker::EigenBlock::elements).sum();
-        (in_blocks == self.elements()).then(|| blocks.map(kronecker::EigenBlock::turned).collect())
+        (in_blocks == self.elements()).then(|| blocks.map(kronecker::EigenBlock::rotated).collect())
     }
 }
 

@@ -118,15 +118,15 @@ fn counts(at: &[f64], gradient: &mut [f64]) -> f64 {
             }
         }
         solve(&mut matrix);
-        let mut turned = matrix;
-        for (i, row) in turned.iter_mut().enumerate() {
+        let mut system = matrix;
+        for (i, row) in system.iter_mut().enumerate() {
             for (j, element) in row.iter_mut().enumerate() {
                 *element = matrix[j][i];
             }
         }
-        solve(&mut turned);
+        solve(&mut system);
         let lower: [f64; PLACES] = std::array::from_fn(|i| {
-            (0..i).map(|j| turned[i][j] * noise[j]).sum::<f64>() + 0.5 * turned[i][i] * noise[i]
+            (0..i).map(|j| system[i][j] * noise[j]).sum::<f64>() + 0.5 * system[i][i] * noise[i]
         });
         std::array::from_fn(|i| (0..=i).map(|k| factor[i][k] * lower[k]).sum())
     };

@@ -135,7 +135,7 @@ fn approximate(
             context,
             restart: 0,
         };
-        around.refuse(&start(&task))?;
+        around.reject(&start(&task))?;
         let (fitted, chosen) = around.maximum(&task, &start)?;
         members.push(around.gaussian(&fitted.values, chosen.as_ref())?);
         kept.get_or_insert(fitted);
@@ -306,7 +306,7 @@ impl Around<'_> {
     /// Returns an error if the options need a marginal likelihood but the prior is not Normal. The
     /// marginal likelihood is known only for Normal priors. The check uses the weights at the
     /// start. The result of this check is the same for all values of the weights.
-    fn refuse(&self, start: &StateValues) -> Result<(), Stop> {
+    fn reject(&self, start: &StateValues) -> Result<(), Stop> {
         let options = &self.laplace.options;
         let option = match (options.online, options.prior_precision) {
             (true, _) => "online = true",

@@ -68,7 +68,7 @@ pub fn sample(
         _ => vec![rows],
     };
     let checked = sampling.transition.part().check_shards(&shards);
-    checked.map_err(|refusal| too_many_files(&infer.name, &refusal.message, &refusal.help))?;
+    checked.map_err(|rejection| too_many_files(&infer.name, &rejection.message, &rejection.help))?;
     let chains = Chains {
         infer,
         sampling,

@@ -19,7 +19,7 @@ pub(crate) struct Closed {
 impl Open {
     /// Allocates `bytes` bytes of zeros at a page boundary.
     pub fn new(bytes: usize) -> Result<Open, Fault> {
-        let pages = region::alloc(bytes.max(1), Protection::READ_WRITE).map_err(refused)?;
+        let pages = region::alloc(bytes.max(1), Protection::READ_WRITE).map_err(rejected)?;
         Ok(Open { pages })
     }
 
@@ -57,7 +57,7 @@ impl Open {
                 protection,
             )
         }
-        .map_err(refused)
+        .map_err(rejected)
     }
 }
 
@@ -74,6 +74,6 @@ impl Closed {
     }
 }
 
-fn refused(error: region::Error) -> Fault {
+fn rejected(error: region::Error) -> Fault {
     Fault::limit(&NO_CODE, format!("the system gives no memory for code: {error}"))
 }

@@ -166,8 +166,8 @@ impl Summands {
             .map(|size| {
                 let step = size / sd;
                 let beyond = self.bounded(theta + sign * step);
-                let turned = (theta + sign * step).abs() - theta.abs();
-                let growth = beyond - here.bounded + turned * self.half_width() - sign * step * here.mean;
+                let change = (theta + sign * step).abs() - theta.abs();
+                let growth = beyond - here.bounded + change * self.half_width() - sign * step * here.mean;
                 (growth + cut) / step
             })
             .fold(f64::INFINITY, f64::min)

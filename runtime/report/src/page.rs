@@ -84,7 +84,7 @@ fn section(body: &mut String, infer: &InferenceBlock, outcome: &InferenceOutcome
         let _ = writeln!(body, "<p class=\"facts\">{}</p>", ticked(note));
     }
     pruning(body, infer, outcome);
-    turned(body, outcome);
+    rotated(body, outcome);
     rejection(body, outcome);
     match (last.found.sampled(), &outcome.diagnosis) {
         (Some(sampled), Some(diagnosis)) => {
@@ -191,8 +191,8 @@ fn pruning(body: &mut String, infer: &InferenceBlock, outcome: &InferenceOutcome
     }
 }
 
-fn turned(body: &mut String, outcome: &InferenceOutcome) {
-    let lines = outcome.turned();
+fn rotated(body: &mut String, outcome: &InferenceOutcome) {
+    let lines = outcome.rotated();
     let mut heads = vec!["degrees"];
     if let Some((_, first)) = lines.first() {
         heads.extend(first.iter().map(|(name, ..)| name.as_str()));

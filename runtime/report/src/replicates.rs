@@ -204,14 +204,14 @@ fn sets(
     let mut all: Sets = vec![vec![Vec::new(); REPLICATES]; infer.outputs.len()];
     predictor.run(|range, block| {
         block.undo(infer, &outcome.dataset.preparation);
-        for ((output, said), sets) in infer.outputs.iter().zip(block.each()).zip(&mut all) {
+        for ((output, prediction), sets) in infer.outputs.iter().zip(block.each()).zip(&mut all) {
             let stream = infer.quantity_name(output, &format!("{stage}/{}", infer.name));
             let key = philox::key(context.seed, &stream);
-            let drawn = match said.draw.is_empty() {
-                true => &drawn(output, said, (key, range.start)),
-                false => &said.draw,
+            let drawn = match prediction.draw.is_empty() {
+                true => &drawn(output, prediction, (key, range.start)),
+                false => &prediction.draw,
             };
-            let each = drawn.chunks_exact(said.rows.max(1));
+            let each = drawn.chunks_exact(prediction.rows.max(1));
             sets.iter_mut()
                 .zip(each)
                 .for_each(|(set, drawn)| set.extend(drawn));
@@ -221,13 +221,13 @@ fn sets(
 }
 
 /// Draws classes from their probabilities, `[draws, rows]`. The result is empty for outputs that are numbers. `first` is the index of the first row.
-fn drawn(output: &Output, said: &Predictive, (key, first): (u64, usize)) -> Vec<f64> {
+fn drawn(output: &Output, prediction: &Predictive, (key, first): (u64, usize)) -> Vec<f64> {
     let Some(classes) = output.kind.classes() else {
         return Vec::new();
     };
-    let all = probabilities(said, output);
+    let all = probabilities(prediction, output);
     let draw = |(at, row): (usize, &[f64])| {
-        let (draw, number) = (at / said.rows.max(1), first + at % said.rows.max(1));
+        let (draw, number) = (at / prediction.rows.max(1), first + at % prediction.rows.max(1));
         chosen(row, philox::uniform(key, [0, 0, draw as u32], number as u64)) as f64
     };
     all.chunks_exact(classes.max(1)).enumerate().map(draw).collect()

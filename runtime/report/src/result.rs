@@ -165,10 +165,10 @@ fn infer_json(infer: &InferenceBlock, outcome: &InferenceOutcome) -> Value {
     if !pruned.is_empty() {
         value["prune"] = pruned.iter().map(pruned_json).collect();
     }
-    let turned = outcome.turned();
-    if !turned.is_empty() {
+    let rotated = outcome.rotated();
+    if !rotated.is_empty() {
         let line = |(degrees, metrics): &(f64, Vec<MetricOverSplits>)| json!({"degrees": degrees, "metrics": with_errors(metrics)});
-        value["turned"] = turned.iter().map(line).collect();
+        value["rotated"] = rotated.iter().map(line).collect();
     }
     let rejection = outcome.rejection();
     if !rejection.is_empty() {
@@ -322,7 +322,7 @@ pub fn infer_table(infer: &InferenceBlock, outcome: &InferenceOutcome) -> String
     }
     text.push_str(&last.found.table(infer, outcome));
     text.push_str(&pruning_table(infer, outcome));
-    text.push_str(&turned_table(outcome));
+    text.push_str(&rotated_table(outcome));
     text.push_str(&rejection_table(outcome));
     text.push_str(&posterior::table(infer, outcome));
     text.push('\n');
@@ -363,8 +363,8 @@ fn pruning_table(infer: &InferenceBlock, outcome: &InferenceOutcome) -> String {
 }
 
 /// Returns the table of metrics for rotated test rows, with one line per angle.
-fn turned_table(outcome: &InferenceOutcome) -> String {
-    let lines = outcome.turned();
+fn rotated_table(outcome: &InferenceOutcome) -> String {
+    let lines = outcome.rotated();
     let Some((_, first)) = lines.first() else {
         return String::new();
     };

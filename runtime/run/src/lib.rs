@@ -363,7 +363,7 @@ impl Run<'_> {
             found,
             metrics: evaluation.metrics,
             pruned,
-            turned: evaluation.turned,
+            rotated: evaluation.rotated,
             rejection: evaluation.rejection,
             tally: evaluation.tally,
             train,

@@ -4,14 +4,14 @@
 //! the executable `bnnc-runner`.
 
 mod arguments;
-mod carried;
 mod conform;
+mod embedded;
 mod linked;
 mod program;
 mod run_options;
 
 use bnnc_abi::artefact;
-pub use carried::main as carried_main;
+pub use embedded::main as embedded_main;
 
 /// The version and the layout of this runtime: see [`artefact::mark`].
 pub const MARK: [u8; artefact::mark_bytes(env!("CARGO_PKG_VERSION"))] =

@@ -8,5 +8,5 @@ use std::process::ExitCode;
 static MARK: [u8; bnnc_runner::MARK.len()] = bnnc_runner::MARK;
 
 fn main() -> ExitCode {
-    ExitCode::from(bnnc_runner::carried_main())
+    ExitCode::from(bnnc_runner::embedded_main())
 }

@@ -49,7 +49,7 @@ pub fn run(bytes: &[u8], executable: &Path, words: Vec<OsString>, load: Load<'_>
     };
     let (head, built) = match artefact::decode(bytes) {
         Ok(decoded) => decoded,
-        Err(refusal) => return early.show(&[diagnostics::no_program(executable, &refusal)]),
+        Err(rejection) => return early.show(&[diagnostics::no_program(executable, &rejection)]),
     };
     let arguments = match arguments::parse(words, &built) {
         Ok(arguments) => arguments,
@@ -76,14 +76,14 @@ fn execute(
     executable: &Path,
     (display, load): (&Display<'_>, Load<'_>),
 ) -> Result<u8, u8> {
-    let refuse = |found: Vec<Diagnostic>| {
+    let reject = |found: Vec<Diagnostic>| {
         if found.is_empty() {
             Ok(())
         } else {
             Err(display.show(&found))
         }
     };
-    refuse(
+    reject(
         arguments
             .decided
             .first()
@@ -92,7 +92,7 @@ fn execute(
             .collect(),
     )?;
     let missing = bnnc_object::missing_features(&head.features);
-    refuse(if missing.is_empty() {
+    reject(if missing.is_empty() {
         Vec::new()
     } else {
         vec![diagnostics::other_processor(&missing)]
@@ -115,8 +115,8 @@ fn execute(
     let sources = sources(manifest, memory).map_err(|found| display.show(&found))?;
     let schema = |(name, source): (&String, &LoadedData)| (name.clone(), source.schema().clone());
     let schemas: HashMap<String, Schema> = sources.iter().map(schema).collect();
-    refuse(conform::differences(manifest, &schemas))?;
-    refuse(run_options::apart(manifest, &schemas))?;
+    reject(conform::differences(manifest, &schemas))?;
+    reject(run_options::apart(manifest, &schemas))?;
     conform::relabel(&mut manifest.infers, &schemas);
     // The time of compilation is set to zero, because this run did not compile anything.
     manifest

@@ -490,12 +490,12 @@ fn the_order_of_variables_and_rows_does_not_matter() {
         let n = polytope.dimension;
         let places: Vec<usize> = (0..n).map(|variable| (variable + 1) % n).collect();
         let turn = |row: &HalfSpace| {
-            let mut turned = row.clone();
+            let mut permuted = row.clone();
             places
                 .iter()
                 .zip(&row.coefficients)
-                .for_each(|(&place, c)| turned.coefficients[place] = c.clone());
-            turned
+                .for_each(|(&place, c)| permuted.coefficients[place] = c.clone());
+            permuted
         };
         let mut rows: Vec<HalfSpace> = polytope.rows.iter().map(turn).collect();
         rows.reverse();
@@ -506,9 +506,9 @@ fn the_order_of_variables_and_rows_does_not_matter() {
             &rows[1].bound + Rational::ONE,
         ));
         rows.push(HalfSpace::new(vec![Rational::ZERO; n], Rational::ZERO));
-        let turned = Polytope { dimension: n, rows };
+        let permuted = Polytope { dimension: n, rows };
         assert_eq!(
-            exactly(&turned, &weight.renamed(&places, n)),
+            exactly(&permuted, &weight.renamed(&places, n)),
             exactly(&polytope, &weight)
         );
     }

@@ -78,11 +78,11 @@ fn too_many_pieces_are_drawn() {
         let want = mean(densities.iter().copied());
         let spread = mean(densities.iter().map(|density| (density - want).powi(2)));
         let own = (spread / densities.len() as f64).sqrt() / want;
-        let said = done.predictive.integrated.log_density_error[row];
+        let reported = done.predictive.integrated.log_density_error[row];
         let off = (done.predictive.log_likelihood[row] - want.ln()).abs();
         assert!(
-            off < 4.5 * own.hypot(said) + 1e-9,
-            "row {row}: {off}, {own} and {said}"
+            off < 4.5 * own.hypot(reported) + 1e-9,
+            "row {row}: {off}, {own} and {reported}"
         );
     }
 }

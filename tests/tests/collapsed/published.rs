@@ -40,11 +40,11 @@ fn check_published(done: &Done, smoothing: f64, places: &dyn Fn(usize, f64) -> V
     }
     assert!(done.codes().contains(&"E0565"), "{:?}", done.codes());
     let json = bnnc_report::result::json(&done.compiled.manifest, &done.result);
-    let said = &json["infer"]["c"]["diagnostics"]["published"];
-    close(said["interval"][0].as_f64().unwrap(), ends.0, 1e-12);
-    close(said["interval"][1].as_f64().unwrap(), ends.1, 1e-12);
+    let reported = &json["infer"]["c"]["diagnostics"]["published"];
+    close(reported["interval"][0].as_f64().unwrap(), ends.0, 1e-12);
+    close(reported["interval"][1].as_f64().unwrap(), ends.1, 1e-12);
     assert_eq!(
-        (&said["alpha"], &said["smoothing"]),
+        (&reported["alpha"], &reported["smoothing"]),
         (&2.45.into(), &smoothing.into())
     );
 }

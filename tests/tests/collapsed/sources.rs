@@ -150,7 +150,7 @@ model M(x: real[1]) -> y: real[2] {
 /// The report before the run describes the integrals, and names every option that affects them.
 #[test]
 fn the_report_describes_the_integrals() {
-    let said = |name: &str, model: &str, options: &str| -> String {
+    let reported = |name: &str, model: &str, options: &str| -> String {
         let text = format!("{model}infer c = collapsed(M, d) {{ {FAR}{options} }}\n");
         let compiled = compiled(name, &text);
         let site = compiled.manifest.infers[0]
@@ -159,7 +159,7 @@ fn the_report_describes_the_integrals() {
             .find(|site| site.likelihood.contains("box"));
         site.unwrap().likelihood.clone()
     };
-    let wide = said("said", WIDE, ", over = [hidden]");
+    let wide = reported("said", WIDE, ", over = [hidden]");
     assert!(
         wide.contains("the integral is exact where the box of a row crosses no kink"),
         "{wide}"
@@ -168,14 +168,14 @@ fn the_report_describes_the_integrals() {
         wide.contains("1000 draws per iterate") && wide.contains("a box of 12 weights is not cut"),
         "{wide}"
     );
-    let few = said("few", WIDE, ", over = [hidden], weights = 2");
+    let few = reported("few", WIDE, ", over = [hidden], weights = 2");
     // Six lines divide a plane into at most 22 regions. The six kinks of the second layer divide
     // each region into at most 64 pieces, so there are at most 22 * 64 = 1408 pieces.
     assert!(
         few.contains("at most 20000 simplices") && few.contains("at most 1408 pieces"),
         "{few}"
     );
-    let units = said(
+    let units = reported(
         "units",
         UNIT,
         ", over = [hidden], units = 1, box = moments, draws = 77",
@@ -188,7 +188,7 @@ fn the_report_describes_the_integrals() {
     ] {
         assert!(units.contains(part), "{part}: {units}");
     }
-    let fixed = said("said-fixed", LINE, ", weights = 1, selection = fixed");
+    let fixed = reported("said-fixed", LINE, ", weights = 1, selection = fixed");
     for part in [
         "with the largest mean effect on the training rows",
         "the range of the iterates",

@@ -19,7 +19,7 @@ use bnnc_loops::backend;
 use bnnc_rewrite::density::Densities;
 use bnnc_rewrite::kl::{Estimator, Statistics};
 use bnnc_rewrite::methods::divergence::{Divergence, divergence};
-use bnnc_rewrite::methods::task::{Refusal, TrainingSettings};
+use bnnc_rewrite::methods::task::{RewriteError, TrainingSettings};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -190,11 +190,11 @@ impl Subject<'_> {
         let context = &mut self.compilation.context;
         divergence(&self.densities, model, posterior, settings, context).map_err(
             |rejection| match rejection {
-                Refusal::Program(diagnostics) => Rejection {
+                RewriteError::Program(diagnostics) => Rejection {
                     code: diagnostics.first().map_or("", |diagnostic| diagnostic.code.id),
                     text: diagnostics.iter().map(|found| found.message.clone()).collect(),
                 },
-                Refusal::Fault(fault) => Rejection {
+                RewriteError::Fault(fault) => Rejection {
                     code: "",
                     text: fault.to_string(),
                 },

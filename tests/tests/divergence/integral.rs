@@ -16,21 +16,21 @@ pub enum Side<'a> {
     Dirichlet(Vec<f64>),
 }
 
-/// Returns `KL(q || p)`. If `carried` is true, draws of `q` are transformed to the positive reals
+/// Returns `KL(q || p)`. If `transformed` is true, draws of `q` are transformed to the positive reals
 /// by `exp`.
-pub fn divergence(q: &Side<'_>, p: &Side<'_>, carried: bool) -> f64 {
+pub fn divergence(q: &Side<'_>, p: &Side<'_>, transformed: bool) -> f64 {
     match (q, p) {
         (Side::Elements(family, q), Side::Elements(prior, p)) => {
             let elements = q.iter().zip(p);
             elements
-                .map(|(q, p)| of_element((family, q), (prior, p), carried))
+                .map(|(q, p)| of_element((family, q), (prior, p), transformed))
                 .sum()
         }
         (Side::Radial(q), Side::Elements(prior, p)) => {
             assert_eq!(q.len(), 3, "the law of one element is known in three dimensions");
             let elements = q.iter().zip(p);
             let expected: f64 = elements
-                .map(|(q, p)| of_radial_element(*q, (prior, p), carried))
+                .map(|(q, p)| of_radial_element(*q, (prior, p), transformed))
                 .sum();
             radial_constant(3) - log_scales(q) - expected
         }
@@ -49,7 +49,7 @@ pub fn divergence(q: &Side<'_>, p: &Side<'_>, carried: bool) -> f64 {
 }
 
 /// Returns the KL divergence for one element. The elements of the site are independent.
-fn of_element((family, q): (&Law, &[f64]), (prior, p): (&Law, &[f64]), carried: bool) -> f64 {
+fn of_element((family, q): (&Law, &[f64]), (prior, p): (&Law, &[f64]), transformed: bool) -> f64 {
     let support = (family.support)(q);
     let mut breaks = vec![1.0];
     if support.0 < 0.0 {
@@ -59,18 +59,20 @@ fn of_element((family, q): (&Law, &[f64]), (prior, p): (&Law, &[f64]), carried: 
     }
     let rule = Rule::new(support, &breaks);
     let log_density = |x| (family.log_density)(q, x);
-    expectation(&rule, log_density, |x, log| log - log_prior(prior, p, x, carried))
+    expectation(&rule, log_density, |x, log| {
+        log - log_prior(prior, p, x, transformed)
+    })
 }
 
 /// Returns the expectation of the log prior at one element of a radial variable in three
 /// dimensions.
-fn of_radial_element([loc, scale]: [f64; 2], (prior, p): (&Law, &[f64]), carried: bool) -> f64 {
+fn of_radial_element([loc, scale]: [f64; 2], (prior, p): (&Law, &[f64]), transformed: bool) -> f64 {
     let mut breaks: Vec<f64> = prior.locations(p).iter().map(|at| (at - loc) / scale).collect();
     breaks.push(0.0);
     let rule = Rule::new((f64::NEG_INFINITY, f64::INFINITY), &breaks);
     let log_density = |z| radial_element(z).ln();
     expectation(&rule, log_density, |z, _| {
-        log_prior(prior, p, loc + scale * z, carried)
+        log_prior(prior, p, loc + scale * z, transformed)
     })
 }
 
@@ -98,8 +100,8 @@ fn log_scales(q: &[[f64; 2]]) -> f64 {
     q.iter().map(|[_, scale]| scale.ln()).sum()
 }
 
-fn log_prior(prior: &Law, p: &[f64], x: f64, carried: bool) -> f64 {
-    if carried {
+fn log_prior(prior: &Law, p: &[f64], x: f64, transformed: bool) -> f64 {
+    if transformed {
         (prior.log_density)(p, x.exp()) + x
     } else {
         (prior.log_density)(p, x)

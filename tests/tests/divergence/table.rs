@@ -49,7 +49,7 @@ fn table() {
     let table = Table::new();
     for (pair, subject) in table.subjects() {
         let text = subject
-            .map_err(|refused| refused.text)
+            .map_err(|rejected| rejected.text)
             .and_then(|mut subject| row(&pair, &mut subject));
         let text = text.unwrap_or_else(|why| {
             let expected = match pair.expected {

@@ -301,18 +301,18 @@ infer l = laplace(Line, rows) {{ epochs = {epochs}, batch = 0, optimiser = Adam(
         );
         let compiled = compiled(&folder, &text);
         let result = compile::run(&compiled.manifest, 1);
-        let said =
+        let reported =
             bnnc_report::result::json(&compiled.manifest, &result)["infer"]["l"]["diagnostics"].clone();
-        (approximated(&result, "l").clone(), said)
+        (approximated(&result, "l").clone(), reported)
     };
-    let (whole, said) = search(20);
+    let (whole, reported) = search(20);
     let best = whole.fitted.best_epoch;
     assert!(best > 0 && best < 20, "{best}");
-    assert_eq!(said["best_epoch"].as_u64(), Some(best as u64));
-    assert_eq!(said["epochs"].as_u64(), Some(20));
+    assert_eq!(reported["best_epoch"].as_u64(), Some(best as u64));
+    assert_eq!(reported["epochs"].as_u64(), Some(20));
     assert!(
-        said["loss"].is_null() && said["log_marginal_likelihood"].is_f64(),
-        "{said}"
+        reported["loss"].is_null() && reported["log_marginal_likelihood"].is_f64(),
+        "{reported}"
     );
     let (until, _) = search(best);
     assert_eq!(until.fitted.best_epoch, best);

@@ -97,7 +97,7 @@ infer l = laplace(Line, rows) {{ epochs = 2, online = true{options} }}
 "
         )
     };
-    for (prior, noise, options, said) in [
+    for (prior, noise, options, reported) in [
         ("tau", "1", "", "depends on the free parameter `tau`"),
         ("tau", "tau", "", "depends on the free parameter `tau`"),
         ("1", "tau", ", temperature = 2", "no normaliser"),
@@ -110,7 +110,7 @@ infer l = laplace(Line, rows) {{ epochs = 2, online = true{options} }}
     ] {
         let found = rejected(&folder, &of(prior, noise, options));
         assert_eq!(found.code.id, "E0614", "{found:?}");
-        assert!(found.message.contains(said), "{}", found.message);
+        assert!(found.message.contains(reported), "{}", found.message);
         assert!(!found.help.is_empty());
     }
 }

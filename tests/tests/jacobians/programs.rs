@@ -9,7 +9,7 @@ use bnnc_graph::function::Function;
 use bnnc_graph::tensor::Tensor;
 use bnnc_rewrite::diagnostics;
 use bnnc_rewrite::methods::laplace::{Approximation, OptionalPrograms};
-use bnnc_rewrite::methods::task::Refusal;
+use bnnc_rewrite::methods::task::RewriteError;
 use std::collections::HashMap;
 
 const ROWS: usize = 3;
@@ -459,7 +459,7 @@ infer fit = map(Net, rows) { epochs = 1 }
         factors: true,
         ..OptionalPrograms::default()
     };
-    let Err(Refusal::Program(diagnostics)) = tried("behind", text, 65, wanted) else {
+    let Err(RewriteError::Program(diagnostics)) = tried("behind", text, 65, wanted) else {
         panic!("a block of 4225 elements is too large")
     };
     let codes: Vec<&str> = diagnostics.iter().map(|diagnostic| diagnostic.code.id).collect();

@@ -15,7 +15,7 @@ use bnnc_loops::backend;
 use bnnc_loops::ir::LoopProgram;
 use bnnc_rewrite::density::Densities;
 use bnnc_rewrite::methods::laplace::{self, Approximation, OptionalPrograms, choice};
-use bnnc_rewrite::methods::task::Refusal;
+use bnnc_rewrite::methods::task::RewriteError;
 use bnnc_rewrite::pass::PassContext;
 use std::collections::HashMap;
 use std::path::Path;
@@ -48,7 +48,7 @@ pub fn tried(
     text: &str,
     width: usize,
     wanted: OptionalPrograms,
-) -> Result<Approximation, Refusal> {
+) -> Result<Approximation, RewriteError> {
     on_model(name, text, width, |densities, elaborated, context| {
         let (model, posterior) = (&elaborated.model, &elaborated.posterior);
         laplace::approximation(

@@ -203,7 +203,7 @@ infer l = laplace(Heads, rows) {{ epochs = 1, {over} }}
 "
         )
     };
-    for (over, code, said) in [
+    for (over, code, reported) in [
         ("over = [b]", "E0624", "`loc` of `Laplace` is zero"),
         ("over = [b], curvature = hessian", "E0624", "second"),
         (
@@ -224,7 +224,7 @@ infer l = laplace(Heads, rows) {{ epochs = 1, {over} }}
     ] {
         let found = rejected(&folder, &of(over));
         assert_eq!(found.code.id, code, "{over}: {found:?}");
-        assert!(found.message.contains(said), "{over}: {}", found.message);
+        assert!(found.message.contains(reported), "{over}: {}", found.message);
     }
     // The precision of `a` is the sum of two precisions: the precision from the rows and the
     // precision of the prior. The rows affect the precision of `b` only under `fisher`. The

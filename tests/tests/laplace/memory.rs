@@ -149,8 +149,8 @@ fn the_largest_kernel_that_fits_is_advised() {
     for part in [0.95, 0.85, 0.7, 0.5] {
         let limit = (whole.manifest.infers[0].cost.peak_bytes as f64 * part) as u64;
         let found = stopped(&whole, Some(limit));
-        let said = "functional precision matrix of 1761 weights";
-        assert!(found.notes[0].contains(said), "{found:?}");
+        let reported = "functional precision matrix of 1761 weights";
+        assert!(found.notes[0].contains(reported), "{found:?}");
         let Some(rest) = found
             .help
             .iter()

@@ -118,7 +118,7 @@ infer p = swag(Net, rows) { epochs = 2, warmup = 0, covariance = point }
 #[test]
 fn known_errors_are_reported_before_training() {
     let one = folder("beforehand", &[("rows.csv", "x,y\n1,1\n2,3\n".to_owned())]);
-    for (infer, code, said) in [
+    for (infer, code, reported) in [
         (
             "laplace(Net, rows) { epochs = 0 }",
             "E0540",
@@ -178,7 +178,7 @@ fn known_errors_are_reported_before_training() {
     ] {
         let found = rejected(&one, &format!("{EARLIER}infer l = {infer}\n"));
         assert_eq!(found.code.id, code, "{infer}: {found:?}");
-        assert!(found.message.contains(said), "{infer}: {}", found.message);
+        assert!(found.message.contains(reported), "{infer}: {}", found.message);
         assert!(
             !found.help.is_empty() && matches!(found.at, Place::Span(_)),
             "{infer}"

@@ -126,8 +126,8 @@ fn draws_of_two_outputs_have_noise_of_their_own() {
         let [one, two] = block.each() else {
             panic!("two outputs")
         };
-        let noise = |said: &bnnc_core::predict::Predictive| -> Vec<f64> {
-            let all = said.draw.iter().zip(&said.mean);
+        let noise = |reported: &bnnc_core::predict::Predictive| -> Vec<f64> {
+            let all = reported.draw.iter().zip(&reported.mean);
             all.map(|(draw, mean)| draw - mean).collect()
         };
         let (one, two) = (noise(one), noise(two));

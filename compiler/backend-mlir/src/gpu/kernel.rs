@@ -274,8 +274,8 @@ impl Function<'_> {
                 unreachable!("blocks have reductions in registers")
             };
             for turn in 0..PIECES / THREADS {
-                let turned = emitter.text.long(turn * THREADS);
-                let piece = plus(emitter.text, first, turned);
+                let offset = emitter.text.long(turn * THREADS);
+                let piece = plus(emitter.text, first, offset);
                 let place = self.piece(emitter, (scratch, order), piece);
                 let found = emitter.text.load(held.ty, place, "");
                 held = scalar::combine(emitter.text, combine, held, found);

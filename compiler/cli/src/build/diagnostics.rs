@@ -102,9 +102,9 @@ pub fn no_runtime(name: &str, places: &[PathBuf]) -> Diagnostic {
 }
 
 /// Reports the failure of the linker with the last lines of its output.
-pub fn link_failed(command: &str, said: &str) -> Diagnostic {
+pub fn link_failed(command: &str, message: &str) -> Diagnostic {
     let mut diagnostic = Diagnostic::usage(&LINK_FAILED, format!("`{command}` did not make an executable"));
-    let lines: Vec<&str> = said.lines().collect();
+    let lines: Vec<&str> = message.lines().collect();
     let last = lines[lines.len().saturating_sub(8)..].iter();
     diagnostic.notes.extend(last.map(|line| (*line).to_owned()));
     diagnostic.help("use `--no-linker`, which does not need a linker")

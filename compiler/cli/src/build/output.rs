@@ -41,18 +41,18 @@ const LIBRARIES: &[&str] = if cfg!(target_os = "linux") {
 /// Fails if the path is a folder or a special file, does not end in a file name, or has a folder
 /// that does not exist.
 pub fn check(path: &Path) -> Result<(), Box<Diagnostic>> {
-    let refuse = |why: &str| Err(Box::new(diagnostics::cannot_build(path, why)));
+    let reject = |why: &str| Err(Box::new(diagnostics::cannot_build(path, why)));
     if path.is_dir() {
-        return refuse("it is a folder");
+        return reject("it is a folder");
     }
     if path.exists() && !path.is_file() {
-        return refuse("it is not a regular file");
+        return reject("it is not a regular file");
     }
     if path.file_name().is_none() {
-        return refuse("it is not the name of a file");
+        return reject("it is not the name of a file");
     }
     if !folder(path).is_dir() {
-        return refuse("its folder does not exist");
+        return reject("its folder does not exist");
     }
     Ok(())
 }
@@ -168,11 +168,13 @@ pub fn link(objects: &[&[u8]], runtime: &Path, path: &Path) -> Result<u64, Box<D
         .output()
         .map_err(|error| Box::new(diagnostics::no_linker(&name, &error)))?;
     if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr);
-        return Err(Box::new(match FULL.iter().find(|words| said.contains(**words)) {
-            Some(words) => diagnostics::cannot_build(path, words),
-            None => diagnostics::link_failed(&name, &said),
-        }));
+        let message = String::from_utf8_lossy(&output.stderr);
+        return Err(Box::new(
+            match FULL.iter().find(|words| message.contains(**words)) {
+                Some(words) => diagnostics::cannot_build(path, words),
+                None => diagnostics::link_failed(&name, &message),
+            },
+        ));
     }
     draft.finish(path)
 }

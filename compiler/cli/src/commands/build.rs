@@ -144,7 +144,7 @@ fn objects(manifest: &mut Manifest) -> Result<Vec<Object>, Box<Diagnostic>> {
 fn encode(built: &Built, objects: &[Object]) -> Result<Vec<u8>, Fault> {
     let features: BTreeSet<&String> = objects.iter().flat_map(|object| &object.features).collect();
     artefact::encode(built, features.into_iter().cloned().collect())
-        .map_err(|refusal| Fault::Bug(refusal.to_string()))
+        .map_err(|rejection| Fault::Bug(rejection.to_string()))
 }
 
 fn append(

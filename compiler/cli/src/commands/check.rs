@@ -43,8 +43,8 @@ pub fn run(arguments: &CheckArguments) -> Result<u8, u8> {
     bnnc_run::cost::predict(&mut compiled.manifest, &schemas);
     for infer in &compiled.manifest.infers {
         if let Some(limit) = limit.filter(|limit| infer.cost.peak_bytes > *limit) {
-            let refusal = bnnc_run::cost::advice::too_little_memory(&compiled.manifest, infer, limit);
-            status = display.show(&[refusal], &program.sources);
+            let rejection = bnnc_run::cost::advice::too_little_memory(&compiled.manifest, infer, limit);
+            status = display.show(&[rejection], &program.sources);
         }
     }
     match arguments.json {

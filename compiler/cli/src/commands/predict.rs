@@ -36,11 +36,11 @@ pub fn run(arguments: &Predict) -> Result<u8, u8> {
     check_targets(arguments).map_err(|found| display.alone(&found))?;
     let options = options(arguments, &saved, display)?;
     let (program, compiled) = recompiled(arguments, &saved, &options, display)?;
-    let refuse = |why: &str| display.show(&[diagnostics::not_a_run(&arguments.run, why)], &program.sources);
+    let reject = |why: &str| display.show(&[diagnostics::not_a_run(&arguments.run, why)], &program.sources);
     let is_saved = |infer: &&InferenceBlock| saved.preparations.contains_key(&infer.name);
     let known: Vec<&InferenceBlock> = compiled.manifest.infers.iter().filter(is_saved).collect();
     if known.is_empty() {
-        return Err(refuse("it holds no results of an inference"));
+        return Err(reject("it holds no results of an inference"));
     }
     let chosen = choose(&known, arguments.infer.as_deref());
     let infer = chosen.map_err(|found| display.show(&[*found], &program.sources))?;
@@ -52,7 +52,7 @@ pub fn run(arguments: &Predict) -> Result<u8, u8> {
         .zip(data)
         .zip(saved.schemas.get(&infer.data));
     let Some((((preparation, values), spec), schema)) = known else {
-        return Err(refuse(&format!("it holds no results of `{}`", infer.name)));
+        return Err(reject(&format!("it holds no results of `{}`", infer.name)));
     };
     let axes = match arguments.new_levels {
         NewLevels::Prior => new_levels::axes(&program, &infer.name, schema, &options),

@@ -118,9 +118,9 @@ fn enter(session: &mut Session, entry: &str) -> bool {
 
 /// Prints results to standard output and notes to standard error, in the order of the reply.
 fn print(reply: &Reply) {
-    for said in &reply.said {
+    for part in &reply.parts {
         // Errors are ignored, because nobody needs the output after the reader has closed the pipe.
-        let _ = match said {
+        let _ = match part {
             ReplyPart::Result(text) => {
                 writeln!(std::io::stdout(), "{text}").and_then(|()| std::io::stdout().flush())
             }

@@ -337,8 +337,8 @@ fn a_failed_run_keeps_the_earlier_results() {
         .current_dir(trial.folder())
         .output()
         .unwrap();
-    let said = String::from_utf8_lossy(&full.stderr);
-    assert_eq!(full.status.code(), Some(3), "{said}");
+    let reported = String::from_utf8_lossy(&full.stderr);
+    assert_eq!(full.status.code(), Some(3), "{reported}");
     assert_eq!(predict(&trial, "out", "new.csv").stdout, good.stdout);
     assert!(fs::read_dir(trial.path("out")).unwrap().all(|entry| {
         let name = entry.unwrap().file_name();

@@ -99,7 +99,7 @@ fn new_rows_have_the_axes_of_the_training_rows() {
         .map(|row| [0, 1].map(|i| [0, 1, 2].map(|j| f64::from((row * 5 + i * 3 + j * 7) % 11) / 11.0)))
         .collect();
     let y: Vec<f64> = rows.iter().map(|x| x[0][0] + 2.0 * x[1][2]).collect();
-    let turned: Vec<[[f64; 2]; 3]> = rows
+    let transposed: Vec<[[f64; 2]; 3]> = rows
         .iter()
         .map(|x| [0, 1, 2].map(|j| [x[0][j], x[1][j]]))
         .collect();
@@ -107,7 +107,10 @@ fn new_rows_have_the_axes_of_the_training_rows() {
     let trial = Trial::new()
         .file("d.json", serde_json::json!({ "x": rows, "y": y }).to_string())
         .file("same.json", serde_json::json!({ "x": rows }).to_string())
-        .file("turned.json", serde_json::json!({ "x": turned }).to_string())
+        .file(
+            "transposed.json",
+            serde_json::json!({ "x": transposed }).to_string(),
+        )
         .file("flat.json", serde_json::json!({ "x": flat }).to_string())
         .program(
             "data d = json(\"d.json\")
@@ -129,7 +132,7 @@ infer fit = map(M, d)
         ])
     };
     assert_eq!(predict("same.json").status, 0, "{}", predict("same.json").stderr);
-    predict("turned.json").assert_error("E0418", 3, &["`x` has 2 x 3 in each row", "found 3 x 2"]);
+    predict("transposed.json").assert_error("E0418", 3, &["`x` has 2 x 3 in each row", "found 3 x 2"]);
     predict("flat.json").assert_error("E0418", 3, &["`x` has 2 x 3 in each row", "found 6"]);
 }
 

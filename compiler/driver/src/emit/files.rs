@@ -76,7 +76,7 @@ impl From<Fault> for Unread {
         let message = match fault {
             Fault::Bug(why) => why,
             Fault::Limit(limit) => limit.text,
-            Fault::Told(diagnostic) => diagnostic.message.clone(),
+            Fault::Reported(diagnostic) => diagnostic.message.clone(),
         };
         Unread {
             line: None,

@@ -245,7 +245,7 @@ impl Compilation<'_> {
     /// Returns an option that conflicts with the published density, or that applies only to this
     /// density although another one is chosen. Also returns the message and the help for the error.
     fn unpublished(&self, asked: &CollapsedOptions, found: &Collapse) -> Option<Apart> {
-        let refused = |option, message: &str, help| Some((option, message.to_owned(), help));
+        let rejected = |option, message: &str, help| Some((option, message.to_owned(), help));
         if asked.compat != Compat::Published {
             let message = "`smoothing` requires `compat = published`";
             let smoothing = CollapsedOptions::smoothing();
@@ -255,7 +255,7 @@ impl Compilation<'_> {
         }
         if found.likelihood != Likelihood::Normal {
             let message = "the published density applies only to a Normal observation, but the output of this model is a class";
-            return refused(
+            return rejected(
                 CollapsedOptions::compat(),
                 message,
                 "leave `compat` out: one weight for each class is the default",
@@ -264,11 +264,11 @@ impl Compilation<'_> {
         if found.outputs > 1 {
             let message =
                 "the published density applies only to one number per row, but this model has several";
-            return refused(CollapsedOptions::compat(), message, "leave `compat` out");
+            return rejected(CollapsedOptions::compat(), message, "leave `compat` out");
         }
         if self.is_set(CollapsedOptions::noise()) && asked.noise == NoiseForm::Normal {
             let message = "the published density has triangular noise instead of Normal noise";
-            return refused(
+            return rejected(
                 CollapsedOptions::noise(),
                 message,
                 "leave `noise` out, or `compat`",
@@ -277,7 +277,7 @@ impl Compilation<'_> {
         if self.is_set(CollapsedOptions::floor()) {
             let message =
                 "the published density mixes the triangle with a uniform density, not with a Normal";
-            return refused(
+            return rejected(
                 CollapsedOptions::floor(),
                 message,
                 "write `smoothing`, the value of that uniform density before normalisation",

@@ -160,7 +160,7 @@ impl Compilation<'_> {
             selected: self.optional_program("selected", found.selected.as_ref(), precision, backend)?,
             squares: self.optional_program("squares", found.squares.as_ref(), precision, backend)?,
             spread: self.optional_program("spread", found.spread.as_ref(), precision, backend)?,
-            turned: self.optional_program("turned", found.turned.as_ref(), precision, backend)?,
+            rotated: self.optional_program("rotated", found.rotated.as_ref(), precision, backend)?,
             factors: self.optional_program("factors", found.factors.as_ref(), precision, backend)?,
             products: self.optional_program("products", found.products.as_ref(), precision, backend)?,
             prior_products: self.optional_program(
@@ -209,10 +209,10 @@ impl Compilation<'_> {
 
     /// Rejects options that conflict with each other or with the data.
     fn going_together(&self, options: &GaussianOptions, schema: &Schema) -> Result<(), CompileFailure> {
-        let refusal = apart(options)
+        let rejection = apart(options)
             .or_else(|| self.empty())
             .or_else(|| unvalidated(options, schema));
-        match refusal {
+        match rejection {
             Some((option, message, help)) => Err(self.apart(option, message, help)),
             None => self.heard(),
         }

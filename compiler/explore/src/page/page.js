@@ -94,7 +94,7 @@ function say(text, share) {
 function reject(text) {
   byId("rejection").hidden = false;
   byId("answer").hidden = true;
-  byId("told").textContent = text;
+  byId("report").textContent = text;
 }
 
 function exactValue() {
@@ -138,7 +138,7 @@ function showDensities(curve) {
   const highest = Math.min(Math.max(...curve.map(([, q, p]) => Math.max(q ?? 0, p ?? 0))), 1.6 * peak);
   const chart = new Chart(place, {
     width: 470, height: 190, left: 12, right: 12, bottom: 38, bareY: true, x: [curve[0][0], curve[curve.length - 1][0]], y: [0, 1.06 * highest],
-    labelX: current.question.carried ? "weight before its transformation to the support of the prior" : "weight",
+    labelX: current.question.transformed ? "weight before its transformation to the support of the prior" : "weight",
     describe: "The densities of posterior and prior",
   });
   const cut = (at) => curve.map((row) => [row[0], Math.min(row[at] ?? 0, 1.06 * highest)]);

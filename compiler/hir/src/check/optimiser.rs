@@ -155,7 +155,7 @@ fn definitions(body: &mut Checker<'_>, item: &ast::OptimiserDecl) -> (States, Op
 fn elementwise(body: &mut Checker<'_>, written: &ast::Expr) -> TypedExpr {
     let value = body.expr(written, Want::Any);
     body.expect(&value, &Ty::real());
-    if let Some((at, what)) = lift::in_expr(&value, lift::NoisePolicy::Refused) {
+    if let Some((at, what)) = lift::in_expr(&value, lift::NoisePolicy::Rejected) {
         let owner = body.owner.clone();
         body.report(report::not_elementwise(at, &owner, &what));
     }

@@ -347,10 +347,10 @@ impl<'a> Binder<'a> {
                 is_fixed: false,
             });
         }
-        let refusal = self
+        let rejection = self
             .elements(elem)
-            .and_then(|elements| elements.refusal(&field.name, &field.kind));
-        if let Some(text) = refusal {
+            .and_then(|elements| elements.rejection(&field.name, &field.kind));
+        if let Some(text) = rejection {
             let diagnostic = diagnostics::wrong(span, text, self.schema);
             let diagnostic = diagnostics::with_text_row(diagnostic, field, &binding.param.name);
             self.diagnostics

@@ -28,7 +28,7 @@ const MOST_ELEMENTS: usize = 1 << 30;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rest {
     /// Every site needs a line. A site without a line is an error.
-    Refused,
+    Rejected,
     /// A site without a line has a point family, because the method approximates it itself.
     Method,
 }

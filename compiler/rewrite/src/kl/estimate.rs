@@ -101,7 +101,7 @@ pub fn draw(
     posterior: &SitePosterior,
     params: &[Value],
     coordinates: [Value; 3],
-    (path, carried): (&str, Option<Support>),
+    (path, transformed): (&str, Option<Support>),
 ) -> Result<DrawnForm, Fault> {
     algebra.detached = false;
     let params: Vec<SeparatedForm> = posterior
@@ -124,7 +124,7 @@ pub fn draw(
         }
         None => params[0].clone(),
     };
-    let bijection = carried.and_then(|support| bijection(support, &posterior.family.value));
+    let bijection = transformed.and_then(|support| bijection(support, &posterior.family.value));
     let (value, log_jacobian) = match bijection {
         Some(function) => {
             let mut results = interpret(algebra, &function, std::slice::from_ref(&unconstrained));

@@ -102,7 +102,7 @@ pub fn finiteness(
     for (member, prior) in &prior.members {
         let placement = match member.support {
             Support::Real => Placement::Inside,
-            _ => Placement::Carried,
+            _ => Placement::Transformed,
         };
         let count = group::free_elements(member);
         let own = of_member(&q, first..first + count);
@@ -144,7 +144,7 @@ fn against(
         .map(|at| argument(&prior.arguments, at))
         .collect();
     let mut p = ends::elements(distribution, &arguments);
-    if placement == Placement::Carried {
+    if placement == Placement::Transformed {
         for part in p.iter_mut().flatten() {
             *part = ends::free(*part, support);
         }

@@ -14,7 +14,7 @@ use super::laplace::outputs::LaplaceParts;
 use super::laplace::{known, weights};
 use super::plan::{self, SitePlan};
 use super::sample;
-use super::task::Refusal;
+use super::task::RewriteError;
 use crate::density::{Densities, dependences};
 use crate::diagnostics::NoExactIntegral;
 use crate::methods::laplace::outputs::{joined_arguments, moved};
@@ -86,7 +86,7 @@ pub fn collapse(
     posterior: &ApproximatePosterior,
     over: OverWeights<'_>,
     context: &mut PassContext,
-) -> Result<Collapse, Refusal> {
+) -> Result<Collapse, RewriteError> {
     let plans = plan::plans(densities, model, posterior, kl::KlOptions::default(), context)?;
     let all = LaplaceParts::new(densities, model, &plans)?;
     let moved = moved(&plans);
@@ -133,7 +133,7 @@ pub fn collapse(
     let (local, plain) = pipeline::step(&pipelines::COLLAPSE, context, |_| {
         let local = local::local(&parts, &observed, &found)?;
         let plain = (found.kinks > 0).then(|| local::plain(&local));
-        Ok::<_, Refusal>((local, plain))
+        Ok::<_, RewriteError>((local, plain))
     })?;
     let mut lowered = |function: &Function| pipeline::run(function, pipelines::BEFORE_LOWERING, context);
     Ok(Collapse {

@@ -4,7 +4,7 @@ mod parts;
 
 use super::plan::{self, SitePlan};
 use super::states;
-use super::task::{Refusal, Task, TrainingSettings, gradient_nodes};
+use super::task::{RewriteError, Task, TrainingSettings, gradient_nodes};
 use crate::density::Densities;
 use crate::differentiate::differentiate;
 use crate::kl::algebra::{Algebra, SeparatedForm};
@@ -61,7 +61,7 @@ pub fn divergence(
     posterior: &ApproximatePosterior,
     settings: TrainingSettings<'_>,
     context: &mut PassContext,
-) -> Result<Divergence, Refusal> {
+) -> Result<Divergence, RewriteError> {
     let plans = plan::plans(densities, model, posterior, settings.kl, context)?;
     let task = Task {
         model,
@@ -240,8 +240,8 @@ impl Task<'_> {
         let coordinates = shared_coordinates(algebra.builder, scope);
         let of = |(plan, params): (&SitePlan<'_>, &Vec<Value>)| {
             let path = format!("{prefix}{}", plan.site.name);
-            let carried = (plan.placement == Placement::Carried).then_some(plan.site.support);
-            estimate::draw(algebra, plan.posterior, params, coordinates, (&path, carried))
+            let transformed = (plan.placement == Placement::Transformed).then_some(plan.site.support);
+            estimate::draw(algebra, plan.posterior, params, coordinates, (&path, transformed))
         };
         self.plans.iter().zip(params).map(of).collect()
     }
@@ -331,7 +331,7 @@ impl Task<'_> {
         site: &SiteDraw<'_>,
     ) -> Result<Option<(KlEstimate, Found)>, Fault> {
         let order = self.settings.kl.taylor;
-        if order == 0 || order > MOST_ORDER || site.plan.placement == Placement::Carried {
+        if order == 0 || order > MOST_ORDER || site.plan.placement == Placement::Transformed {
             return Ok(None);
         }
         let Some((mean, sd)) = start::start_of(site.plan.posterior) else {

@@ -8,7 +8,7 @@
 //! therefore use the same mask for a given draw and example.
 
 use super::likelihood::choice::covers;
-use super::task::Refusal;
+use super::task::RewriteError;
 use crate::density::{Densities, coordinates};
 use crate::pass::PassContext;
 use crate::pipeline::StageFunctions;
@@ -63,9 +63,9 @@ pub fn dropped(
     model: &Model,
     masks: Masks<'_>,
     context: &mut PassContext,
-) -> Result<Dropped, Refusal> {
+) -> Result<Dropped, RewriteError> {
     let mut sites = BTreeSet::new();
-    let mut treat = |function: &Function, sites: &mut BTreeSet<Arc<str>>| -> Result<Function, Refusal> {
+    let mut treat = |function: &Function, sites: &mut BTreeSet<Arc<str>>| -> Result<Function, RewriteError> {
         // The search for layers runs after simplification, because simplification moves transpositions into
         // products.
         let function = pipeline::run(function, pipelines::BEFORE_DERIVATIVE, context)?;
@@ -80,8 +80,8 @@ pub fn dropped(
         None => None,
     };
     let mut predictions = densities.predictions.clone();
-    for said in &mut predictions {
-        said.function = treat(&said.function, &mut BTreeSet::new())?;
+    for prediction in &mut predictions {
+        prediction.function = treat(&prediction.function, &mut BTreeSet::new())?;
     }
     Ok(Dropped {
         densities: Densities {

@@ -19,11 +19,11 @@ mod lookups;
 pub(super) mod outputs;
 mod prior;
 mod products;
-mod turned;
+mod rotated;
 
 use super::plan::{self, SitePlan};
 use super::sample;
-use super::task::Refusal;
+use super::task::RewriteError;
 use crate::density::Densities;
 use crate::pass::PassContext;
 use crate::{kl, pipeline, pipelines};
@@ -131,7 +131,7 @@ pub struct Approximation {
     pub factors: Option<Function>,
     /// The products `J M J'`, where `J` is the Jacobian and the matrix `M` is diagonal in the
     /// eigenbases of the Kronecker factors.
-    pub turned: Option<Function>,
+    pub rotated: Option<Function>,
     /// Products of vectors with the second derivative of the likelihood.
     pub products: Option<Function>,
     /// The log prior and its derivatives.
@@ -162,7 +162,7 @@ pub fn approximation(
     posterior: &ApproximatePosterior,
     (over, wanted): (OverWeights<'_>, OptionalPrograms),
     context: &mut PassContext,
-) -> Result<Approximation, Refusal> {
+) -> Result<Approximation, RewriteError> {
     let plans = plan::plans(densities, model, posterior, kl::KlOptions::default(), context)?;
     let all = LaplaceParts::new(densities, model, &plans)?;
     let parameters = all.weights.iter().map(|plan| plan.elements()).sum();
@@ -182,10 +182,10 @@ pub fn approximation(
         smaller = Some(self::smaller(densities, (&network, &parts), wanted, context)?);
     }
     let drawn: Vec<Arc<str>> = parts.weights.iter().map(|plan| plan.state().into()).collect();
-    let (mut blocks, mut factors, mut turned) = (Vec::new(), None, None);
+    let (mut blocks, mut factors, mut rotated) = (Vec::new(), None, None);
     if wanted.factors {
         let (found, function) = kronecker::factors(&parts)?;
-        turned = Some(turned::turned(&parts, &found)?);
+        rotated = Some(rotated::rotated(&parts, &found)?);
         (blocks, factors) = (found, Some(function));
     }
     let (predict, sites) = sample::at_draws(densities, model, &plans, &drawn, context)?;
@@ -211,7 +211,7 @@ pub fn approximation(
         factors: factors
             .map(|function| lowered(&|| Ok(function.clone())))
             .transpose()?,
-        turned: turned
+        rotated: rotated
             .map(|function| lowered(&|| Ok(function.clone())))
             .transpose()?,
         functions: lowered(&|| Ok(likelihood::functions(&parts)))?,
@@ -226,10 +226,10 @@ pub fn approximation(
 }
 
 /// A function that builds a program of derivatives.
-type Derived<'a> = &'a dyn Fn() -> Result<Function, Refusal>;
+type Derived<'a> = &'a dyn Fn() -> Result<Function, RewriteError>;
 
 /// Builds one program of derivatives and prepares it for lowering.
-fn lowered(function: Derived<'_>, context: &mut PassContext) -> Result<Function, Refusal> {
+fn lowered(function: Derived<'_>, context: &mut PassContext) -> Result<Function, RewriteError> {
     let function = pipeline::step(&pipelines::CURVATURE, context, |_| function())?;
     Ok(pipeline::run(&function, pipelines::BEFORE_LOWERING, context)?)
 }
@@ -245,7 +245,7 @@ pub fn log_prior(
     posterior: &ApproximatePosterior,
     over: OverWeights<'_>,
     context: &mut PassContext,
-) -> Result<Function, Refusal> {
+) -> Result<Function, RewriteError> {
     let plans = plan::plans(densities, model, posterior, kl::KlOptions::default(), context)?;
     let all = LaplaceParts::new(densities, model, &plans)?;
     let weights = choice::chosen(&all, over)?;
@@ -261,7 +261,7 @@ fn smaller(
     (all, chosen): (&LaplaceParts<'_>, &LaplaceParts<'_>),
     wanted: OptionalPrograms,
     context: &mut PassContext,
-) -> Result<SmallerPrograms, Refusal> {
+) -> Result<SmallerPrograms, RewriteError> {
     let drawn: Vec<Arc<str>> = all.weights.iter().map(|plan| plan.state().into()).collect();
     let (predict, sites) = sample::at_draws(densities, all.model, all.plans, &drawn, context)?;
     let mut lowered = |function: Derived<'_>| lowered(function, context);

@@ -9,7 +9,7 @@ mod usage;
 
 use super::mix;
 use super::plan::SitePlan;
-use super::task::{Refusal, Task, is_of_row};
+use super::task::{RewriteError, Task, is_of_row};
 use crate::batch::batch_named;
 use crate::density::{Densities, prefix_noise};
 use crate::methods::task::{Program, shared_coordinates};
@@ -65,7 +65,7 @@ pub(super) fn likelihood(
     plans: &[SitePlan<'_>],
     (layers, outside): (Layers<'_>, Option<Function>),
     context: &mut PassContext,
-) -> Result<Likelihood, Refusal> {
+) -> Result<Likelihood, RewriteError> {
     let ways = choice::ways(plans, &layers)?;
     // The graph of one example is simplified before it is repeated for all examples, while it is still small. The search for layers runs after
     // simplification, because simplification moves transpositions into products.

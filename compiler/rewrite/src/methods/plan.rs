@@ -3,7 +3,7 @@
 
 use crate::constrain::{self, Scale};
 use crate::density::{Densities, SitePrior, prefix_noise};
-use crate::diagnostics::{self, Refusal};
+use crate::diagnostics::{self, RewriteError};
 use crate::kl::closed::Closed;
 use crate::kl::{self, NeedsDraws, Placement};
 use crate::nodes::{self, Scope};
@@ -79,7 +79,7 @@ pub fn plans<'a>(
     posterior: &'a ApproximatePosterior,
     options: kl::KlOptions,
     context: &PassContext,
-) -> Result<Vec<SitePlan<'a>>, Refusal> {
+) -> Result<Vec<SitePlan<'a>>, RewriteError> {
     let declined = context.declines(&pipelines::EXACT_KL);
     let sampled = declined || options.estimator != kl::Estimator::Best;
     let mut found = Vec::new();
@@ -87,7 +87,7 @@ pub fn plans<'a>(
     for site in &model.sites {
         match plan(densities, site, posterior, sampled) {
             Ok(plan) => found.push(plan),
-            Err(Fault::Told(diagnostic)) => faults.push(*diagnostic),
+            Err(Fault::Reported(diagnostic)) => faults.push(*diagnostic),
             Err(fault) => return Err(fault.into()),
         }
     }
@@ -125,7 +125,7 @@ fn plan<'a>(
     let placement = kl::placement(site, posterior)?;
     let doubt = match kl::is_point(posterior) {
         true => None,
-        false => kl::finite::check(site, posterior, placement, prior).map_err(Fault::Told)?,
+        false => kl::finite::check(site, posterior, placement, prior).map_err(Fault::Reported)?,
     };
     let way = if kl::is_point(posterior) {
         NeedsDraws::Point
@@ -217,9 +217,9 @@ impl SitePlan<'_> {
             }
             None => params[0],
         };
-        let carried = (self.placement == Placement::Carried)
+        let transformed = (self.placement == Placement::Transformed)
             .then(|| constrain::constrain(builder, self.site.support, unconstrained));
-        let value = carried.flatten().map_or(unconstrained, |(value, _)| value);
+        let value = transformed.flatten().map_or(unconstrained, |(value, _)| value);
         builder.label(value, &self.site.name);
         value
     }

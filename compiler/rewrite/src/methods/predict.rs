@@ -98,8 +98,8 @@ pub fn per_draw(
 fn row(densities: &Densities, model: &Model) -> Function {
     let Program { mut builder, scope } = positions::of_sites("row", model).integers(&PortName::COORDINATES);
     let mut results: Vec<(Arc<str>, Value)> = scope.call(&mut builder, &densities.row_log_likelihood);
-    for said in &densities.predictions {
-        results.extend(scope.call(&mut builder, &said.function));
+    for prediction in &densities.predictions {
+        results.extend(scope.call(&mut builder, &prediction.function));
     }
     if let Some(reached) = positions::reached(densities, model) {
         results.extend(scope.call(&mut builder, &reached.function));

@@ -10,7 +10,7 @@ mod jumps;
 pub mod noncentre;
 
 use super::plan::{self, SitePlan};
-use super::task::{Refusal, gradient_nodes, is_of_row};
+use super::task::{RewriteError, gradient_nodes, is_of_row};
 use super::{plausible, predict, states};
 use crate::batch::batch_named;
 use crate::density::Densities;
@@ -108,7 +108,7 @@ pub fn positions(
     model: &Model,
     posterior: &ApproximatePosterior,
     context: &mut PassContext,
-) -> Result<PositionPrograms, Refusal> {
+) -> Result<PositionPrograms, RewriteError> {
     let plans = plan::plans(densities, model, posterior, kl::KlOptions::default(), context)?;
     let moved = states::optimised(&plans);
     let moved: Vec<Arc<str>> = moved.into_iter().map(|(name, _)| name).collect();
@@ -141,7 +141,7 @@ pub fn sampled(
     posterior: &ApproximatePosterior,
     noncentred: &[Arc<str>],
     context: &mut PassContext,
-) -> Result<SamplingPrograms, Refusal> {
+) -> Result<SamplingPrograms, RewriteError> {
     let plans = plan::plans(densities, model, posterior, kl::KlOptions::default(), context)?;
     let declined = context.declines(&pipelines::NONCENTRE);
     let noncentred = if declined { &[] } else { noncentred };
@@ -225,7 +225,7 @@ pub fn at_draws(
 
 /// Checks that every name is a site that is not fixed and has a non-centred parameterisation.
 fn check(plans: &[SitePlan<'_>], noncentred: &[Arc<str>]) -> Result<(), Vec<Diagnostic>> {
-    let refusal = |name: &Arc<str>| {
+    let rejection = |name: &Arc<str>| {
         let plan = plans.iter().find(|plan| *plan.site.name == **name);
         match plan {
             Some(plan) => noncentre::rejection(plan.site, plan.prior, moves(plan)),
@@ -235,7 +235,7 @@ fn check(plans: &[SitePlan<'_>], noncentred: &[Arc<str>]) -> Result<(), Vec<Diag
             }
         }
     };
-    let faults: Vec<Diagnostic> = noncentred.iter().filter_map(refusal).collect();
+    let faults: Vec<Diagnostic> = noncentred.iter().filter_map(rejection).collect();
     diagnostics::unless(faults, ())
 }
 
@@ -273,11 +273,11 @@ pub(super) fn bind_sites(
     let mut jacobians = Vec::new();
     for plan in plans {
         let position = scope.get(&plan.state());
-        let carried = match noncentred.contains(&plan.site.name) {
+        let transformed = match noncentred.contains(&plan.site.name) {
             true => noncentre::value(builder, plan.prior, scope, position),
             false => constrain::constrain(builder, plan.site.support, position),
         };
-        let Some((value, jacobian)) = carried else {
+        let Some((value, jacobian)) = transformed else {
             unreachable!("the plans refuse sites that no position stands for")
         };
         builder.label(value, &plan.site.name);

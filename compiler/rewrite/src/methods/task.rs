@@ -3,7 +3,7 @@
 use super::likelihood::choice::Layers;
 use super::plan::SitePlan;
 use super::states;
-pub use crate::diagnostics::Refusal;
+pub use crate::diagnostics::RewriteError;
 use crate::kl;
 use crate::methods::plan::{state_name, state_type};
 use crate::nodes::Scope;

@@ -10,7 +10,7 @@ mod update;
 use super::divergence::PerDraw;
 use super::likelihood::{Likelihood, likelihood};
 use super::plan::{self, SitePlan};
-use super::task::{Refusal, Task, TrainingSettings, gradient_nodes};
+use super::task::{RewriteError, Task, TrainingSettings, gradient_nodes};
 use super::{mix, positions, predict, states};
 use crate::batch::inline_batched;
 use crate::density::Densities;
@@ -68,7 +68,7 @@ pub fn objective(
     posterior: &ApproximatePosterior,
     settings: TrainingSettings<'_>,
     context: &mut PassContext,
-) -> Result<Objective, Refusal> {
+) -> Result<Objective, RewriteError> {
     let plans = plan::plans(densities, model, posterior, settings.kl, context)?;
     context
         .warnings

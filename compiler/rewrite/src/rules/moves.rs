@@ -16,10 +16,10 @@ pub static RULES: &[Rule] = &[
         cases: || vec![equal(transpose(transpose(X, P), Q), transpose(X, P.at(Q)))],
         examples: || {
             let cube = broadcast(X, &[4, 2, 3], &[1, 2]);
-            let turned = transpose(transpose(cube, &[1, 2, 0]), &[1, 2, 0]);
+            let transposed = transpose(transpose(cube, &[1, 2, 0]), &[1, 2, 0]);
             vec![
                 example(transpose(transpose(X, &[1, 0]), &[1, 0])),
-                example(turned),
+                example(transposed),
             ]
         },
     },

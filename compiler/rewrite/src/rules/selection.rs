@@ -78,8 +78,8 @@ fn of_function_of_product(b: &mut Builder, x: Value, y: Value, index: Value) -> 
     let all = b.broadcast(row, &Shape::fixed(&[2, 3, 3]), &[0]);
     let e = b.exp(once);
     let sum = b.add(e, all);
-    let turned = b.transpose(sum, &[1, 2, 0]);
-    let flat = b.reshape(turned, &Shape::fixed(&[9, 2]));
+    let transposed = b.transpose(sum, &[1, 2, 0]);
+    let flat = b.reshape(transposed, &Shape::fixed(&[9, 2]));
     b.gather(flat, index, 0)
 }
 
@@ -233,14 +233,14 @@ impl Places {
         }
         let kept = self.kept();
         let axes: Vec<usize> = kept.iter().chain(&picked).copied().collect();
-        let turned = builder.transpose(value, &axes);
-        let dims = builder.ty(turned).dims().to_vec();
+        let transposed = builder.transpose(value, &axes);
+        let dims = builder.ty(transposed).dims().to_vec();
         let (outer, merged) = dims.split_at(kept.len());
         let sizes: Option<Vec<usize>> = merged.iter().map(|dim| dim.fixed()).collect();
         let sizes = sizes.unwrap_or_else(|| unreachable!("only axes of known sizes are picked from"));
         let mut shape = outer.to_vec();
         shape.push(Dim::Fixed(sizes.iter().product()));
-        let flat = builder.reshape(turned, &Shape(shape));
+        let flat = builder.reshape(transposed, &Shape(shape));
         let places: Vec<Value> = picked.iter().filter_map(|axis| self.0[*axis]).collect();
         let index = joined(builder, &places, &sizes);
         builder.gather(flat, index, kept.len())

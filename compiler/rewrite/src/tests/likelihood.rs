@@ -5,7 +5,7 @@ use crate::density::density;
 use crate::diagnostics;
 use crate::methods::likelihood::choice::{Expectation, Layers};
 use crate::methods::likelihood::{per_example, symmetry};
-use crate::methods::task::{Refusal, TrainingSettings};
+use crate::methods::task::{RewriteError, TrainingSettings};
 use crate::methods::train::{Objective, objective};
 use crate::pass::PassContext;
 use bnnc_abi::manifest::Init;
@@ -81,7 +81,7 @@ fn compile(
     posterior: &ApproximatePosterior,
     samples: usize,
     layers: Layers<'_>,
-) -> Result<Objective, Refusal> {
+) -> Result<Objective, RewriteError> {
     let optimiser = sgd(1.0);
     let settings = TrainingSettings {
         optimiser: &optimiser,
@@ -301,8 +301,8 @@ fn network() -> Model {
         declared("last", normal(&Shape::fixed(&[2, 1])), &[0.0, 1.0]),
     ];
     regression(Type::real(Shape::fixed(&[3])), sites, SD, |b, sites, x| {
-        let turned = b.transpose(sites[0], &[1, 0]);
-        let product = b.contract(x, turned, "j,ji->i");
+        let transposed = b.transpose(sites[0], &[1, 0]);
+        let product = b.contract(x, transposed, "j,ji->i");
         let sum = b.add(sites[1], product);
         let hidden = b.tanh(sum);
         let last = b.contract(sites[2], hidden, "ij,j->i");
@@ -489,7 +489,7 @@ fn reports_name_the_estimator_of_each_site() {
 
 fn rejected(model: &Model, posterior: &ApproximatePosterior, layers: Layers<'_>) -> (&'static Code, String) {
     match compile(model, posterior, 1, layers) {
-        Err(Refusal::Program(diagnostics)) => (diagnostics[0].code, diagnostics[0].message.clone()),
+        Err(RewriteError::Program(diagnostics)) => (diagnostics[0].code, diagnostics[0].message.clone()),
         other => panic!("expected a diagnostic, found {other:?}"),
     }
 }
@@ -772,8 +772,8 @@ fn non_polynomial_likelihoods_are_not_integrated() {
             .ends_with("because it applies `log_softmax` to them")
     );
     let crossed = why(|b, u| {
-        let turned = b.contract(u, u, "i,j->ij");
-        b.reduce_sum_all(turned)
+        let transposed = b.contract(u, u, "i,j->ij");
+        b.reduce_sum_all(transposed)
     });
     assert!(
         crossed

@@ -6,7 +6,7 @@ use super::library::{
 };
 use crate::density::{Densities, density};
 use crate::diagnostics;
-use crate::methods::task::{Refusal, TrainingSettings};
+use crate::methods::task::{RewriteError, TrainingSettings};
 use crate::methods::train::{Objective, objective};
 use crate::pass::PassContext;
 use bnnc_base::diagnostic::{Code, Diagnostic};
@@ -218,7 +218,11 @@ fn divergence_of_a_hierarchy_with_a_transformed_scale_agrees_with_its_closed_for
     );
 }
 
-fn compile(model: &Model, posterior: &ApproximatePosterior, samples: usize) -> Result<Objective, Refusal> {
+fn compile(
+    model: &Model,
+    posterior: &ApproximatePosterior,
+    samples: usize,
+) -> Result<Objective, RewriteError> {
     let densities = density(model)?;
     let settings = TrainingSettings {
         optimiser: &sgd(0.0),
@@ -331,9 +335,9 @@ fn observations_in_a_loop_are_summed() {
     assert!(compile(&model, &approximations, 1).is_ok());
 }
 
-fn assert_code(result: Result<Objective, Refusal>, code: &'static Code) {
+fn assert_code(result: Result<Objective, RewriteError>, code: &'static Code) {
     match result {
-        Err(Refusal::Program(diagnostics)) => {
+        Err(RewriteError::Program(diagnostics)) => {
             let codes: Vec<&str> = diagnostics.iter().map(|d: &Diagnostic| d.code.id).collect();
             assert_eq!(codes, [code.id]);
         }
@@ -343,9 +347,9 @@ fn assert_code(result: Result<Objective, Refusal>, code: &'static Code) {
 
 /// A graph that the checker should have rejected must be reported as a bug.
 #[track_caller]
-fn assert_bug(result: Result<Objective, Refusal>, text: &str) {
+fn assert_bug(result: Result<Objective, RewriteError>, text: &str) {
     match result {
-        Err(Refusal::Fault(Fault::Bug(why))) => assert!(why.contains(text), "{why}"),
+        Err(RewriteError::Fault(Fault::Bug(why))) => assert!(why.contains(text), "{why}"),
         other => panic!("expected a bug, found {other:?}"),
     }
 }

@@ -67,7 +67,7 @@ fn picked_elements_equal_those_of_the_whole() {
         b.gather(line, index, 1)
     });
     same("product", &product, true);
-    let turned = function(|b, x, y, index| {
+    let transposed = function(|b, x, y, index| {
         let cube = outer(b, x, y);
         let swapped = b.transpose(cube, &[0, 2, 1]);
         let e = b.exp(swapped);
@@ -75,7 +75,7 @@ fn picked_elements_equal_those_of_the_whole() {
         let merged = flat(b, split, &[12]);
         b.gather(merged, index, 1)
     });
-    same("turned", &turned, true);
+    same("transposed", &transposed, true);
     let summed = function(|b, x, y, index| {
         let first = b.contract(x, y, "no,mi->nmoi");
         let sum = b.reduce_sum(first, &[1]);

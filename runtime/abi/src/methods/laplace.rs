@@ -45,7 +45,7 @@ use std::ops::Range;
 /// - `factors` takes `cotangents`. It is used for blocks whose Jacobian is an outer product of `a`
 ///   and `g`. It returns `BLOCK/left` `[left, left]`, the sum of `a a'` over rows, and
 ///   `BLOCK/right` `[right, right]`, the sum of `g g'` over rows and columns.
-/// - `turned` takes `cotangents` and three inputs for each block. The rows of `BLOCK/first`
+/// - `rotated` takes `cotangents` and three inputs for each block. The rows of `BLOCK/first`
 ///   `[p, p]` and `BLOCK/second` `[q, q]` are the eigenvectors of the factors of the block, in the
 ///   order of [`WeightBlock::extents`]. The third input, `BLOCK/variance` `[p, q]`, contains the
 ///   variances of the rotated coordinates. The output is `spread`, as for the program `spread`.
@@ -144,7 +144,7 @@ impl MethodPart for Laplace {
             squares,
             spread,
             factors,
-            turned,
+            rotated,
             products,
             prior,
             prior_products,
@@ -159,7 +159,7 @@ impl MethodPart for Laplace {
             squares,
             spread,
             factors,
-            turned,
+            rotated,
             products,
             prior_products,
         ];
@@ -234,7 +234,7 @@ pub struct Programs {
     pub factors: Option<Artifact>,
     /// Computes `J M J'` for Jacobians `J` and a matrix `M` that is diagonal in the eigenbases of
     /// Kronecker factors.
-    pub turned: Option<Artifact>,
+    pub rotated: Option<Artifact>,
     /// Multiplies vectors by the negative second derivative of the log likelihood.
     pub products: Option<Artifact>,
     /// Computes the log prior and its curvature.

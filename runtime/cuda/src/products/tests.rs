@@ -66,15 +66,15 @@ fn every_orientation_of_a_matrix_product_is_correct() {
         (1, 1, 1),
         (3, 4, 0),
     ] {
-        for turned in 0..8 {
+        for transposed in 0..8 {
             let strides = |turn: i64, rows: i64, columns: i64| match turn {
                 0 => [columns.max(1), 1],
                 _ => [1, rows.max(1)],
             };
             let (a, b, c) = (
-                strides(turned & 1, m, k),
-                strides(turned >> 1 & 1, k, n),
-                strides(turned >> 2, m, n),
+                strides(transposed & 1, m, k),
+                strides(transposed >> 1 & 1, k, n),
+                strides(transposed >> 2, m, n),
             );
             let ints = [m, n, k, a[0], a[1], b[0], b[1], c[0], c[1]];
             assert!(

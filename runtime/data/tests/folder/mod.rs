@@ -75,7 +75,7 @@ pub fn spec(format: Format, files: &[&Path]) -> DataSpec {
 
 /// Returns a diagnostic as one line of text, such as `E0408 d.csv:2:1 expected a value, found
 /// none`.
-pub fn said(fault: &Diagnostic) -> String {
+pub fn reported(fault: &Diagnostic) -> String {
     let Place::File { path, row, column } = &fault.at else {
         panic!("not in a file: {fault:?}")
     };

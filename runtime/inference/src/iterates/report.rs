@@ -84,14 +84,14 @@ pub fn warnings(
         _ if is_still => None,
         _ => fall(swag, fitted, rows).map(|fall| iterates::falling_rate(&infer.name, fall)),
     };
-    let is_told = still.is_some() || falling.is_some();
+    let has_warning = still.is_some() || falling.is_some();
     let broad = found
         .breadth
-        .filter(|breadth| !is_told && !(1.0 / BROAD..=BROAD).contains(breadth));
+        .filter(|breadth| !has_warning && !(1.0 / BROAD..=BROAD).contains(breadth));
     let narrow = found
         .narrowest
         .as_ref()
-        .filter(|(_, breadth)| !is_told && broad.is_none() && *breadth < 1.0 / BROAD);
+        .filter(|(_, breadth)| !has_warning && broad.is_none() && *breadth < 1.0 / BROAD);
     let narrow = narrow.map(|(name, breadth)| {
         let raw = report::raw(infer, dataset);
         iterates::narrow_parameter(&infer.name, name, *breadth, raw.as_deref())

@@ -42,9 +42,9 @@ pub struct Addresses<T> {
 
 /// Returns the form in which to compute a product. The Boolean is true if the transposed product is computed instead.
 pub fn form<T>(kernels: &Kernels<T>, extents: &Extents) -> (ProductForm, bool) {
-    let turned = extents.transposed();
-    let turn = cost(kernels, &turned) < cost(kernels, extents);
-    let extents = if turn { &turned } else { extents };
+    let transposed = extents.transposed();
+    let turn = cost(kernels, &transposed) < cost(kernels, extents);
+    let extents = if turn { &transposed } else { extents };
     let form = match extents {
         Extents {
             m: 1,

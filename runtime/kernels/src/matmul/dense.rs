@@ -124,8 +124,8 @@ impl<T: MatmulElement> Product<'_, T> {
         let b = at.b.wrapping_offset(left * b[1]);
         let c = at.c.wrapping_offset(top * c[0] + left * c[1]);
         let kernels = T::kernels(Level::detect());
-        let (form, turned) = form(kernels, &extents);
-        let (extents, a, b) = if turned {
+        let (form, transposed) = form(kernels, &extents);
+        let (extents, a, b) = if transposed {
             (extents.transposed(), b, a)
         } else {
             (extents, a, b)

@@ -268,9 +268,9 @@ unsafe fn batched<T: MatmulElement>(level: Level, pool: &Pool, buffers: &[*mut u
     let mut batch = Batch { axes, folded: 0 };
     batch.fold(&mut extents);
     let count = batch.count();
-    let (form, turned) = form(kernels, &extents);
-    let order = if turned { [1, 0, 2] } else { [0, 1, 2] };
-    let extents = if turned { extents.transposed() } else { extents };
+    let (form, transposed) = form(kernels, &extents);
+    let order = if transposed { [1, 0, 2] } else { [0, 1, 2] };
+    let extents = if transposed { extents.transposed() } else { extents };
     let operands = Operands {
         a: buffers[order[0]].cast::<T>().cast_const(),
         b: buffers[order[1]].cast::<T>().cast_const(),
@@ -309,8 +309,8 @@ pub unsafe fn subtract_product<T: MatmulElement>(extents: &Extents, a: *const T,
         return;
     }
     let kernels = T::kernels(Level::detect());
-    let (form, turned) = form(kernels, extents);
-    let (extents, a, b) = if turned {
+    let (form, transposed) = form(kernels, extents);
+    let (extents, a, b) = if transposed {
         (extents.transposed(), b, a)
     } else {
         (*extents, a, b)

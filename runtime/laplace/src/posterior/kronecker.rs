@@ -6,7 +6,7 @@
 //! elements of the eigenvector. These values are the diagonal of the prior precision in the eigenbasis.
 
 use super::spectrum::Spectrum;
-use super::{Form, GaussianPosterior, Root, Turned};
+use super::{Form, GaussianPosterior, Root, RotatedBlock};
 use crate::curvature::{KroneckerBlock, NotPositive, Prior};
 use crate::matrix::Matrix;
 use bnnc_kernels::pool::Pool;
@@ -122,14 +122,14 @@ impl EigenBlock {
     }
 
     /// Returns the block in its eigenbasis, with variances in the order of the elements.
-    pub fn turned(&self) -> Turned<'_> {
+    pub fn rotated(&self) -> RotatedBlock<'_> {
         let variances = self
             .deviations
             .iter()
             .map(|deviation| deviation * deviation)
             .collect();
         let coordinates = Matrix::new(self.second.rows, self.first.rows, variances);
-        Turned {
+        RotatedBlock {
             first: &self.first,
             second: &self.second,
             variances: coordinates.transposed().values,
@@ -160,8 +160,8 @@ impl EigenBlock {
     fn rotate(&self, elements: Matrix, pool: &Pool) -> Matrix {
         let (rows, [first, second]) = (elements.rows, [self.first.rows, self.second.rows]);
         let half = Matrix::new(rows * first, second, elements.values).product_transposed(&self.second, pool);
-        let turned = turn(&half.values, first, second);
-        let whole = Matrix::new(rows * second, first, turned).product_transposed(&self.first, pool);
+        let transposed = turn(&half.values, first, second);
+        let whole = Matrix::new(rows * second, first, transposed).product_transposed(&self.first, pool);
         Matrix::new(rows, first * second, whole.values)
     }
 
@@ -169,19 +169,20 @@ impl EigenBlock {
     fn rotate_back(&self, coordinates: Matrix, pool: &Pool) -> Matrix {
         let (rows, [first, second]) = (coordinates.rows, [self.first.rows, self.second.rows]);
         let half = Matrix::new(rows * second, first, coordinates.values).product(&self.first, pool);
-        let turned = turn(&half.values, second, first);
-        let whole = Matrix::new(rows * first, second, turned).product(&self.second, pool);
+        let transposed = turn(&half.values, second, first);
+        let whole = Matrix::new(rows * first, second, transposed).product(&self.second, pool);
         Matrix::new(rows, first * second, whole.values)
     }
 }
 
 /// Returns the transposes of consecutive matrices, each of shape `[rows, columns]`.
 fn turn(values: &[f64], rows: usize, columns: usize) -> Vec<f64> {
-    let mut turned = Vec::with_capacity(values.len());
+    let mut transposed = Vec::with_capacity(values.len());
     for matrix in values.chunks_exact(rows * columns) {
-        (0..columns).for_each(|column| turned.extend((0..rows).map(|row| matrix[row * columns + column])));
+        (0..columns)
+            .for_each(|column| transposed.extend((0..rows).map(|row| matrix[row * columns + column])));
     }
-    turned
+    transposed
 }
 
 fn squares(matrix: &Matrix) -> Matrix {

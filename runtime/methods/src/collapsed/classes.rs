@@ -74,7 +74,7 @@ pub fn write(all: &[Around], scored: &ScoredClasses<'_>, pool: &Pool, predictive
         };
         (0..classes).map(class).collect::<Vec<f64>>()
     });
-    let mut said = IntegralResults::default();
+    let mut results = IntegralResults::default();
     let mut sum = 0.0;
     for (row, (raw, off)) in raw.iter().zip(&off).enumerate() {
         let total: f64 = raw.iter().sum();
@@ -90,13 +90,13 @@ pub fn write(all: &[Around], scored: &ScoredClasses<'_>, pool: &Pool, predictive
         let of_total = off.iter().sum::<f64>() / total;
         let relative = |class: usize| off[class] / raw[class] + of_total;
         let absolute = |class: usize| off[class] / total + of_total * raw[class] / total;
-        said.error.push((0..classes).map(absolute).fold(0.0, f64::max));
+        results.error.push((0..classes).map(absolute).fold(0.0, f64::max));
         if right.is_some() {
-            said.log_density.push(log);
-            said.log_density_error.push(known.map_or(f64::NAN, relative));
+            results.log_density.push(log);
+            results.log_density_error.push(known.map_or(f64::NAN, relative));
         }
     }
-    predictive.integrated = said;
+    predictive.integrated = results;
     sum
 }
 
@@ -149,10 +149,10 @@ pub fn truth(
         ..IntegralResults::default()
     };
     if let Some(right) = right {
-        let said = &mut predictive.integrated;
-        said.log_density = predictive.log_likelihood.clone();
+        let results = &mut predictive.integrated;
+        results.log_density = predictive.log_likelihood.clone();
         let relative = |(row, error): (usize, &f64)| error / both[row][usize::from(right[row] != 0)];
-        said.log_density_error = said.error.iter().enumerate().map(relative).collect();
+        results.log_density_error = results.error.iter().enumerate().map(relative).collect();
     }
 }
 

@@ -182,13 +182,13 @@ mod tests {
         let draws = 200;
         let key = philox::key(7, "errors");
         let mut densities = Vec::new();
-        let mut said = Vec::new();
+        let mut estimates = Vec::new();
         for repetition in 0..400 {
             let place = |draw| philox::uniform(key, [draw, repetition, 0], 0);
             let part = LocationDist::Drawn((0..draws).map(place).collect());
             let law = part.law(noise);
             densities.push(law.density(y));
-            said.push(of_density(&part, &law, (noise, y)).variance * law.density(y).powi(2));
+            estimates.push(of_density(&part, &law, (noise, y)).variance * law.density(y).powi(2));
         }
         let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
         let middle = mean(&densities);
@@ -200,9 +200,9 @@ mod tests {
         );
         // A variance that is estimated from 400 numbers has a relative error of about sqrt(2 / 400).
         assert!(
-            (mean(&said) / spread - 1.0).abs() < 4.0 * (2.0f64 / 400.0).sqrt(),
+            (mean(&estimates) / spread - 1.0).abs() < 4.0 * (2.0f64 / 400.0).sqrt(),
             "{noise:?}: {} and {spread}",
-            mean(&said)
+            mean(&estimates)
         );
     }
 

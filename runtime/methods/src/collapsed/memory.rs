@@ -96,13 +96,13 @@ pub fn per_row(collapsed: &Collapsed, columns: usize, (iterates, draws): (usize,
         (LocationForm::Affine | LocationForm::Sampled(_), _) => (1, 0),
     };
     let slopes = (places * (collapsed.outputs + kinks)).saturating_mul(columns + 1);
-    let said = match collapsed.likelihood {
+    let values = match collapsed.likelihood {
         Likelihood::Normal => 4 * draws,
         Likelihood::Categorical | Likelihood::Bernoulli | Likelihood::Other => 4,
     };
     collapsed
         .outputs
-        .saturating_mul(around + said)
+        .saturating_mul(around + values)
         .saturating_add(slopes)
 }
 

@@ -184,19 +184,22 @@ mod tests {
         };
         let key = philox::key(7, "published");
         let (noise, y, repetitions) = (noise(0.3), 0.9, 400);
-        let (mut found, mut said) = (Vec::new(), 0.0);
+        let (mut found, mut estimated) = (Vec::new(), 0.0);
         for repetition in 0..repetitions {
             let place = |draw| philox::uniform(key, [draw, repetition, 0], 0);
             let part = LocationDist::Drawn((0..200).map(place).collect());
             let law = part.law(noise);
             found.push(published.log_density(&law, y));
-            said += published.error(&part, &law, (noise, y)).variance / f64::from(repetitions);
+            estimated += published.error(&part, &law, (noise, y)).variance / f64::from(repetitions);
         }
         let mean = found.iter().sum::<f64>() / f64::from(repetitions);
         let squares: f64 = found.iter().map(|log| (log - mean).powi(2)).sum();
         let spread = squares / f64::from(repetitions);
         // A variance that is estimated from n numbers has a relative error of about sqrt(2 / n).
         let near = 4.0 * (2.0 / f64::from(repetitions)).sqrt();
-        assert!((said / spread - 1.0).abs() < near, "{said} and {spread}");
+        assert!(
+            (estimated / spread - 1.0).abs() < near,
+            "{estimated} and {spread}"
+        );
     }
 }

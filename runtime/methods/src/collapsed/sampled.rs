@@ -76,9 +76,9 @@ impl Forecaster for SampledPredictions {
     fn run(&mut self, take: &mut Take<'_>) -> Result<(), Stop> {
         let (strata, is_known, tally) = (self.strata, self.is_known, &mut self.tally);
         self.predictor.run(|range, block| {
-            for said in block.each_mut() {
-                let is_known = is_known && !said.log_likelihood.is_empty();
-                said.integrated = strata.said(said, is_known);
+            for predictive in block.each_mut() {
+                let is_known = is_known && !predictive.log_likelihood.is_empty();
+                predictive.integrated = strata.results(predictive, is_known);
             }
             take(range, block);
             // `take` has converted the block to original units, so the tally is in original units
@@ -120,7 +120,7 @@ impl Strata {
         (0..width).map(of).collect()
     }
 
-    fn said(self, block: &Predictive, is_known: bool) -> IntegralResults {
+    fn results(self, block: &Predictive, is_known: bool) -> IntegralResults {
         let rows = block.rows.max(1);
         let width = |values: &[f64]| values.len() / block.draws.max(1);
         let of = |values: &[f64]| self.errors(values, width(values));
@@ -134,7 +134,7 @@ impl Strata {
                     .collect()
             }
         };
-        let mut said = IntegralResults {
+        let mut results = IntegralResults {
             error,
             ..IntegralResults::default()
         };
@@ -142,11 +142,11 @@ impl Strata {
             for row in 0..block.rows {
                 let parts = self.split(&block.log_likelihood, (row, block.rows));
                 let (logs, errors): (Vec<f64>, Vec<Error>) = parts.map(errors::of_log_densities).unzip();
-                said.log_density.push(log_mean_exp(logs.iter().copied()));
-                said.log_density_error.push(errors::of_mixture(&logs, &errors));
+                results.log_density.push(log_mean_exp(logs.iter().copied()));
+                results.log_density_error.push(errors::of_mixture(&logs, &errors));
             }
         }
-        said
+        results
     }
 }
 

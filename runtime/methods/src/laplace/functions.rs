@@ -8,7 +8,7 @@ use bnnc_base::shape::{Sizes, Symbol};
 use bnnc_core::blocks::BYTES;
 use bnnc_core::context::Stop;
 use bnnc_core::ports;
-use bnnc_core::predict::{PREDICTIVE_STEP, Predictive, said};
+use bnnc_core::predict::{PREDICTIVE_STEP, Predictive, prediction_outputs};
 use bnnc_kernels::arena::predict_arena_bytes;
 use bnnc_kernels::executor::Machine;
 use bnnc_laplace::link::OutputDraws;
@@ -71,7 +71,7 @@ impl Functions {
         let (Some((first, _)), Some(evaluation)) = (members.first(), evaluations.first()) else {
             return Ok(());
         };
-        let all = said(evaluation.infer);
+        let all = prediction_outputs(evaluation.infer);
         predictive.begin((first.rows.len(), self.draws), &all);
         let mut draw = 0;
         for (number, member) in members.iter().enumerate() {
@@ -81,8 +81,8 @@ impl Functions {
             while draw < end {
                 let count = self.draws_per_call.min(end - draw);
                 self.call(evaluation, member, draw, count)?;
-                for said in &all {
-                    predictive.collect(said, &self.machine, (draw, count))?;
+                for output in &all {
+                    predictive.collect(output, &self.machine, (draw, count))?;
                 }
                 draw += count;
             }

@@ -281,10 +281,10 @@ fn restored(
     if !fits || weights(laplace, &maximum).len() != all {
         return Err(wrong("the Gaussian covers other weights"));
     }
-    let takes_blocks = laplace.programs.turned.is_some()
+    let takes_blocks = laplace.programs.rotated.is_some()
         && laplace.options.structure != Structure::Diagonal
         && index.is_none();
-    let blocks = posterior.turned().map_or(0, |blocks| blocks.len());
+    let blocks = posterior.rotated().map_or(0, |blocks| blocks.len());
     if takes_blocks && blocks != laplace.blocks.len() {
         let why = "the structure of the Gaussian differs from that of the program";
         return Err(wrong(why));

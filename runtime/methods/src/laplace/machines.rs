@@ -84,7 +84,7 @@ impl<'a> Evaluator<'a> {
             programs.selected.as_ref(),
             programs.squares.as_ref(),
             programs.spread.as_ref(),
-            programs.turned.as_ref(),
+            programs.rotated.as_ref(),
             programs.factors.as_ref(),
             programs.products.as_ref(),
             Some(&programs.functions),

@@ -287,7 +287,7 @@ pub fn predicting(
     (draws, members): (usize, usize),
 ) -> u64 {
     let programs = &laplace.programs;
-    let around = programs.spread.as_ref().or(programs.turned.as_ref());
+    let around = programs.spread.as_ref().or(programs.rotated.as_ref());
     let (artifact, weights) = match (around, &programs.selected, &programs.jacobian) {
         (Some(artifact), _, _) => (artifact, 0),
         (None, Some(artifact), _) => (artifact, selected(laplace)),
@@ -297,12 +297,12 @@ pub fn predicting(
     let size = block(laplace, artifact, (weights, rows));
     // A block contains quantiles, or draws and their noise. If class probabilities have a closed
     // form, a block contains two numbers per output.
-    let (said, noise) = match predictor::way(infer, laplace) {
+    let (values, noise) = match predictor::way(infer, laplace) {
         Ok(Way::Functions) => (2 * draws, 4 * draws),
         Ok(Way::Normal) => (2 * draws, 0),
         Ok(Way::Classes(_) | Way::Truth) | Err(_) => (2, 0),
     };
-    let numbers = size * laplace.outputs * (said + (1 + members) * laplace.outputs + 2);
+    let numbers = size * laplace.outputs * (values + (1 + members) * laplace.outputs + 2);
     let drawing = BYTES.min(vectors(1, size * laplace.outputs * noise));
     // The product of the Jacobian and a root of the covariance.
     let product = vectors(copies(laplace).min(3), size * laplace.outputs * weights);

@@ -45,7 +45,7 @@ impl<'a> OutputMoments<'a> {
         let programs = &evaluation.laplace.programs;
         let spread = match is_diagonal {
             true => programs.spread.as_ref(),
-            false => programs.turned.as_ref(),
+            false => programs.rotated.as_ref(),
         };
         let source = match (&gaussian.index, spread) {
             (None, Some(artifact)) => {
@@ -130,13 +130,16 @@ fn write_variances(evaluation: &Evaluator, gaussian: &Gaussian, machine: &mut Ma
 /// Writes the eigenbases of the Kronecker blocks, and the variances along the eigenvectors, to the
 /// program.
 fn write_bases(evaluation: &Evaluator, gaussian: &Gaussian, machine: &mut Machine) -> Result<(), Fault> {
-    let Some(turned) = gaussian.posterior.turned() else {
+    let Some(rotated) = gaussian.posterior.rotated() else {
         return Err(Fault::Bug("the Gaussian has no blocks".to_owned()));
     };
-    for (block, turned) in evaluation.laplace.blocks.iter().zip(turned) {
-        machine.write_real(&PortName::Variance.of(&block.name), &turned.variances)?;
+    for (block, rotated) in evaluation.laplace.blocks.iter().zip(rotated) {
+        machine.write_real(&PortName::Variance.of(&block.name), &rotated.variances)?;
         // A Kronecker factor with one row does not have a basis.
-        for (port, basis) in [(PortName::First, turned.first), (PortName::Second, turned.second)] {
+        for (port, basis) in [
+            (PortName::First, rotated.first),
+            (PortName::Second, rotated.second),
+        ] {
             let port = port.of(&block.name);
             if machine.has_port(&port) {
                 machine.write_real(&port, &basis.values)?;

@@ -90,7 +90,8 @@ impl Watch for Search<'_> {
             Err(Stop::Diagnostics(_)) if epoch < self.epochs => return Ok(()),
             tuned => tuned?,
         };
-        self.around.tell(machine, &state.factors, &point.chosen.slope)?;
+        self.around
+            .write_prior(machine, &state.factors, &point.chosen.slope)?;
         state.slope.clone_from(&point.chosen.slope);
         let is_better = |best: &Point| point.log_evidence >= best.log_evidence;
         if state.best.as_ref().is_none_or(is_better) {
@@ -110,7 +111,7 @@ impl Watch for Search<'_> {
         if state.factors.len() != self.state.factors.len() {
             return Ok(false);
         }
-        self.around.tell(machine, &state.factors, &state.slope)?;
+        self.around.write_prior(machine, &state.factors, &state.slope)?;
         self.state = state;
         Ok(true)
     }
@@ -233,7 +234,7 @@ impl Around<'_> {
     }
 
     /// Writes the prior factors and the slope of the noise to the machine that runs the search.
-    fn tell(&self, machine: &mut Machine, factors: &[f64], slope: &StateValues) -> Result<(), Stop> {
+    fn write_prior(&self, machine: &mut Machine, factors: &[f64], slope: &StateValues) -> Result<(), Stop> {
         for (weights, range) in Weights::placed(&self.laplace.weights) {
             ports::real(
                 machine,

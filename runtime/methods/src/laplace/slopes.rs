@@ -54,9 +54,9 @@ pub fn slopes(
         for (all, own) in all.iter_mut().zip(&own) {
             let width = own.mean.len() / away.len().max(1);
             for (at, slope) in own.mean.iter().enumerate() {
-                let turned = slope - all.mean[at];
-                all.variance[at] += own.variance[at] + 2.0 * share * away[at / width] * turned;
-                all.mean[at] += turned / means.count;
+                let difference = slope - all.mean[at];
+                all.variance[at] += own.variance[at] + 2.0 * share * away[at / width] * difference;
+                all.mean[at] += difference / means.count;
             }
         }
     }

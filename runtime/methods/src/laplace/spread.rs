@@ -36,18 +36,18 @@ pub fn variances(
     context: &Context,
 ) -> Result<Vec<f64>, Stop> {
     let laplace = part(infer)?;
-    let refused = || diagnostics::no_variances(&infer.name, &by.name);
+    let rejected = || diagnostics::no_variances(&infer.name, &by.name);
     let mut all = Vec::new();
     for weights in &laplace.weights {
         let own = match stated(weights, by, found) {
             Some(own) => own,
-            None => drawn(weights, by, found, context)?.ok_or_else(refused)?,
+            None => drawn(weights, by, found, context)?.ok_or_else(rejected)?,
         };
         all.extend(own);
     }
     match all.iter().any(|variance| *variance > 0.0) {
         true => Ok(all),
-        false => Err(refused().into()),
+        false => Err(rejected().into()),
     }
 }
 

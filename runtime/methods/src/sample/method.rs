@@ -33,7 +33,7 @@ impl Samples<'_> {
         let Some(draws) = leave_one_out::draws(sampling, (rows, dimension), there_are) else {
             return 0;
         };
-        let likelihoods = &predict::said(infer)[..1];
+        let likelihoods = &predict::prediction_outputs(infer)[..1];
         predicting_some(infer, &infer.predict, (rows, draws), likelihoods)
             + 2 * NUMBER * (draws * dimension) as u64
     }

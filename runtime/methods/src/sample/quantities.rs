@@ -251,7 +251,7 @@ fn predictions(
             predictor.set_parameters(&sampled.states(chain, &records))?;
             predictor.run(|range, block| {
                 block.undo(infer, &dataset.preparation);
-                let each = said(infer, block);
+                let each = outputs(infer, block);
                 for (at, row) in range.enumerate() {
                     for (place, (name, matrix)) in each.iter().enumerate() {
                         let quantity = row * each.len() + place;
@@ -276,11 +276,11 @@ fn predictions(
 
 /// Returns the mean of each output, or the log likelihood of an output without a mean. If no output
 /// has a mean or a log likelihood, returns the joint log likelihood.
-fn said<'a>(infer: &InferenceBlock, block: &'a Predictive) -> Vec<(String, &'a [f64])> {
-    let of_output = |(output, said): (&Output, &'a Predictive)| {
-        let (what, matrix) = match said.mean.is_empty() {
-            true => ("log_likelihood", &said.log_likelihood[..]),
-            false => ("mean", &said.mean[..]),
+fn outputs<'a>(infer: &InferenceBlock, block: &'a Predictive) -> Vec<(String, &'a [f64])> {
+    let of_output = |(output, predictive): (&Output, &'a Predictive)| {
+        let (what, matrix) = match predictive.mean.is_empty() {
+            true => ("log_likelihood", &predictive.log_likelihood[..]),
+            false => ("mean", &predictive.mean[..]),
         };
         (!matrix.is_empty()).then(|| (infer.quantity_name(output, what), matrix))
     };

@@ -124,13 +124,18 @@ impl Subject<'_> {
         let mut all: Vec<Block> = outputs.iter().map(|_| Block::default()).collect();
         predictor.run(|range, block| {
             block.undo(self.infer, &dataset.preparation);
-            for ((output, said), found) in outputs.iter().zip(block.each()).zip(&mut all) {
-                let size = (said.draws, rows);
-                put(&mut found.log_likelihood, &said.log_likelihood, size, &range);
-                match said.draw.is_empty() {
-                    false => put(&mut found.draw, &said.draw, size, &range),
+            for ((output, prediction), found) in outputs.iter().zip(block.each()).zip(&mut all) {
+                let size = (prediction.draws, rows);
+                put(
+                    &mut found.log_likelihood,
+                    &prediction.log_likelihood,
+                    size,
+                    &range,
+                );
+                match prediction.draw.is_empty() {
+                    false => put(&mut found.draw, &prediction.draw, size, &range),
                     true => {
-                        let drawn = self.classes(output, said, (first, range.start));
+                        let drawn = self.classes(output, prediction, (first, range.start));
                         put(&mut found.draw, &drawn, size, &range);
                     }
                 }

@@ -174,7 +174,7 @@ fn without_jacobians(laplace: &mut Laplace) {
     let programs = &mut laplace.programs;
     programs.jacobian = None;
     programs.factors = None;
-    programs.turned = None;
+    programs.rotated = None;
 }
 
 /// Returns a program with this plan, so that its memory can be predicted. The code in the result belongs to another program, but is never

@@ -61,7 +61,7 @@ impl Ball {
 
     pub fn times(self, other: Ball) -> Ball {
         let value = product(self.value, other.value);
-        let carried = product(self.value.abs(), other.error)
+        let propagated = product(self.value.abs(), other.error)
             + product(other.value.abs(), self.error)
             + product(self.error, other.error);
         // If one factor is an exact zero, the product is exact and is not rounded.
@@ -70,7 +70,7 @@ impl Ball {
         } else {
             rounding(value)
         };
-        Ball::with(value, (carried + rounded) * MARGIN)
+        Ball::with(value, (propagated + rounded) * MARGIN)
     }
 
     /// Returns the quotient of two balls. If `other` contains 0, the radius is not finite.
@@ -80,8 +80,8 @@ impl Ball {
         if smallest.is_nan() || smallest <= 0.0 {
             return Ball::with(value, f64::INFINITY);
         }
-        let carried = (self.error + value.abs() * (1.0 + f64::EPSILON) * other.error + TINY) / smallest;
-        Ball::with(value, (carried + rounding(value)) * MARGIN)
+        let propagated = (self.error + value.abs() * (1.0 + f64::EPSILON) * other.error + TINY) / smallest;
+        Ball::with(value, (propagated + rounding(value)) * MARGIN)
     }
 
     /// Returns an upper bound on the numbers in the ball.

@@ -150,8 +150,8 @@ fn around(polynomial: &[IBig], centre: &IBig) -> Vec<IBig> {
     let mut shifted = polynomial.to_vec();
     for start in 0..shifted.len() {
         for at in (start..shifted.len() - 1).rev() {
-            let carried = &shifted[at + 1] * centre;
-            shifted[at] += carried;
+            let shift = &shifted[at + 1] * centre;
+            shifted[at] += shift;
         }
     }
     shifted

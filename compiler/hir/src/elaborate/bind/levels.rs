@@ -138,7 +138,7 @@ pub fn positions(
     schema: &Schema,
 ) -> Result<Option<Diagnostic>, Box<Diagnostic>> {
     let (field, span) = (selector.field, selector.span);
-    if let Some(text) = Elements::Index(size).refusal(&field.name, &field.kind) {
+    if let Some(text) = Elements::Index(size).rejection(&field.name, &field.kind) {
         let counts_from_one =
             matches!(field.kind, FieldKind::Int(1, high) if usize::try_from(high) == Ok(size));
         let diagnostic = diagnostics::wrong(span, text, schema);

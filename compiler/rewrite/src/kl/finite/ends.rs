@@ -223,14 +223,14 @@ pub fn free(part: SupportInterval, support: Support) -> SupportInterval {
     };
     match support {
         Support::Real | Support::Integers(_) => part,
-        Support::Simplex => line(part.low.tail.map(carried), part.low.tail.map(carried)),
+        Support::Simplex => line(part.low.tail.map(transformed), part.low.tail.map(transformed)),
         // The first element is not constrained. Each later element is its predecessor plus an exponential.
         Support::Ordered => line(
             Some(DensityTail::Exponential {
                 rate: f64::NAN,
                 order: 1.0,
             }),
-            part.high.tail.map(carried),
+            part.high.tail.map(transformed),
         ),
         Support::Interval(lo, hi) => {
             let of = |end: DensityEnd| DensityEnd {
@@ -240,7 +240,7 @@ pub fn free(part: SupportInterval, support: Support) -> SupportInterval {
                     (true, true) => (end.at - lo).ln() - (hi - end.at).ln(),
                 },
                 tail: match end.at == lo || end.at == hi {
-                    true => end.tail.map(carried),
+                    true => end.tail.map(transformed),
                     false => end.tail,
                 },
             };
@@ -260,7 +260,7 @@ pub fn free(part: SupportInterval, support: Support) -> SupportInterval {
 
 /// Returns the decay of the density of `log t`, given the decay in `t`. This density includes the slope of
 /// the bijection.
-fn carried(tail: DensityTail) -> DensityTail {
+fn transformed(tail: DensityTail) -> DensityTail {
     match tail {
         DensityTail::Power(index) => DensityTail::Exponential {
             rate: index,

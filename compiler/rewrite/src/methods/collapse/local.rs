@@ -2,7 +2,7 @@
 //! respect to the collapsed weights.
 
 use super::super::laplace::outputs::LaplaceParts;
-use super::super::task::{Refusal, is_of_row};
+use super::super::task::{RewriteError, is_of_row};
 use super::{KinkedFunction, Observed, columns};
 use crate::batch::{batch_named, inline_batched};
 use crate::differentiate::pull_back;
@@ -31,7 +31,7 @@ pub fn local(
     parts: &LaplaceParts<'_>,
     observed: &Observed<'_>,
     found: &KinkedFunction,
-) -> Result<Function, Refusal> {
+) -> Result<Function, RewriteError> {
     let row = row(parts, observed, found)?;
     Ok(batch_named(&row, ROWS, |name| {
         name == PortName::Moves.text() || is_of_row(parts.model, name)

@@ -5,7 +5,7 @@
 //! is an outer product. If a program needs only some elements of this gradient, or only a sum,
 //! rewrite rules remove the step that would store all of it.
 
-use super::super::task::Refusal;
+use super::super::task::RewriteError;
 use super::outputs::LaplaceParts;
 use super::{COLUMNS, ROWS};
 use crate::methods::laplace::jacobian::jacobian;
@@ -23,7 +23,7 @@ const SELECTED: Dim = Dim::Symbol(Symbol::Selected);
 ///
 /// # Errors
 /// Fails if an op does not have a derivative.
-pub fn selected(parts: &LaplaceParts<'_>) -> Result<Function, Refusal> {
+pub fn selected(parts: &LaplaceParts<'_>) -> Result<Function, RewriteError> {
     let mut builder = Builder::new("selected");
     let gradients = gradients(parts, &mut builder)?;
     let chosen_shape = Shape(vec![SELECTED]);
@@ -47,7 +47,7 @@ pub fn selected(parts: &LaplaceParts<'_>) -> Result<Function, Refusal> {
 ///
 /// # Errors
 /// Fails if an op does not have a derivative.
-pub fn squares(parts: &LaplaceParts<'_>) -> Result<Function, Refusal> {
+pub fn squares(parts: &LaplaceParts<'_>) -> Result<Function, RewriteError> {
     let mut builder = Builder::new("squares");
     let gradients = gradients(parts, &mut builder)?;
     let mut results = Vec::new();
@@ -65,7 +65,7 @@ pub fn squares(parts: &LaplaceParts<'_>) -> Result<Function, Refusal> {
 ///
 /// # Errors
 /// Fails if an op does not have a derivative.
-pub fn spread(parts: &LaplaceParts<'_>) -> Result<Function, Refusal> {
+pub fn spread(parts: &LaplaceParts<'_>) -> Result<Function, RewriteError> {
     let mut builder = Builder::new("spread");
     let gradients = gradients(parts, &mut builder)?;
     let mut terms = Vec::new();
@@ -84,7 +84,7 @@ pub fn spread(parts: &LaplaceParts<'_>) -> Result<Function, Refusal> {
 
 /// Adds the parameters that are needed to compute the gradients for all rows and columns. Returns
 /// one gradient for each of the weights, `[batch, columns, ..]`.
-pub fn gradients(parts: &LaplaceParts<'_>, builder: &mut Builder) -> Result<Vec<Value>, Refusal> {
+pub fn gradients(parts: &LaplaceParts<'_>, builder: &mut Builder) -> Result<Vec<Value>, RewriteError> {
     let function = jacobian(parts)?;
     let params = nodes::params_of(builder, &function);
     Ok(builder.inline(&function, &params))

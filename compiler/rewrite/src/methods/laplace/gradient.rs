@@ -1,6 +1,6 @@
 //! The gradient, with respect to the weights, of the log-likelihood of several rows.
 
-use super::super::task::{Refusal, is_of_row};
+use super::super::task::{RewriteError, is_of_row};
 use super::jacobian::over;
 use super::outputs::LaplaceParts;
 use super::prior;
@@ -31,7 +31,7 @@ pub fn total(parts: &LaplaceParts<'_>) -> Function {
 
 /// Returns `(states.., data..) -> log_likelihood, STATE/gradient..`. The gradients of the weights come first,
 /// then the gradients of the other moving states.
-pub fn gradient(parts: &LaplaceParts<'_>) -> Result<Function, Refusal> {
+pub fn gradient(parts: &LaplaceParts<'_>) -> Result<Function, RewriteError> {
     let total = total(parts);
     let (mut builder, params, values) = nodes::extended("gradient", &total);
     let value = values[0];

@@ -1,6 +1,6 @@
 //! Derivatives, with respect to the inputs of a row, of the outputs and of their covariance.
 
-use super::super::task::{Refusal, is_of_row};
+use super::super::task::{RewriteError, is_of_row};
 use super::jacobian;
 use super::outputs::LaplaceParts;
 use crate::differentiate::{differentiate, pull_back};
@@ -19,7 +19,7 @@ use std::sync::Arc;
 /// input, and the bend is the derivative of `cotangent . df/dw . vector`. Let `P` be the precision
 /// matrix. For the vector `P^-1 J' c'`, twice the bend is the derivative of the variance
 /// `c J P^-1 J' c'`.
-pub fn inputs(parts: &LaplaceParts<'_>) -> Result<Function, Refusal> {
+pub fn inputs(parts: &LaplaceParts<'_>) -> Result<Function, RewriteError> {
     let of_one = of_one(parts)?;
     let vectors = products::vectors(parts);
     let has_columns =

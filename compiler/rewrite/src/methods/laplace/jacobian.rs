@@ -1,6 +1,6 @@
 //! Jacobians of the outputs with respect to the weights, computed by pulling back cotangents.
 
-use super::super::task::{Refusal, is_of_row};
+use super::super::task::{RewriteError, is_of_row};
 use super::outputs::LaplaceParts;
 use super::prior;
 use crate::batch::batch_named;
@@ -30,7 +30,7 @@ pub fn pulled(parts: &LaplaceParts<'_>) -> Result<Function, Fault> {
 }
 
 /// Returns `(.., cotangents [batch, columns, outputs]) -> STATE/jacobian [batch, columns, ..]`.
-pub fn jacobian(parts: &LaplaceParts<'_>) -> Result<Function, Refusal> {
+pub fn jacobian(parts: &LaplaceParts<'_>) -> Result<Function, RewriteError> {
     Ok(over_rows(parts, &over_columns(&pulled(parts)?)))
 }
 

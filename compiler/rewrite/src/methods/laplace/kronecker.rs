@@ -13,7 +13,7 @@
 //! is treated as a matrix. For this matrix, `a` is the row of the identity matrix at the looked-up
 //! position.
 
-use super::super::task::Refusal;
+use super::super::task::RewriteError;
 use super::jacobian::{over_columns, over_rows, pulled};
 use super::lookups;
 use super::outputs::LaplaceParts;
@@ -42,7 +42,7 @@ pub const WHOLE: usize = 4096;
 /// # Errors
 /// Fails if an op does not have a derivative, or if a weight is too large for a dense block and its
 /// gradient is not an outer product.
-pub fn factors(parts: &LaplaceParts<'_>) -> Result<(Vec<WeightBlock>, Function), Refusal> {
+pub fn factors(parts: &LaplaceParts<'_>) -> Result<(Vec<WeightBlock>, Function), RewriteError> {
     let gradients = simplify::simplify(&unroll::expand_loops(&pulled(parts)?))?;
     let mut builder = Builder::new("factors");
     let params = nodes::params_of(&mut builder, &gradients);

@@ -1,7 +1,7 @@
 //! The log-likelihood of a row as a function of the outputs `f`, the derivatives of this function, and predictions.
 
 use super::super::predict;
-use super::super::task::{Refusal, is_of_row};
+use super::super::task::{RewriteError, is_of_row};
 use super::ROWS;
 use super::jacobian::over;
 use super::outputs::{LaplaceParts, OutputPiece};
@@ -24,7 +24,7 @@ use std::sync::Arc;
 
 /// Returns `(states.., data..) -> outputs, log_likelihood, slope, curvature`. The axis of rows
 /// comes first in each result.
-pub fn rows(parts: &LaplaceParts<'_>) -> Result<Function, Refusal> {
+pub fn rows(parts: &LaplaceParts<'_>) -> Result<Function, RewriteError> {
     let row = row(parts)?;
     Ok(over(&row, Symbol::Batch, |name| is_of_row(parts.model, name)))
 }
@@ -147,14 +147,14 @@ pub enum ZeroDerivative {
 pub fn flat(
     parts: &LaplaceParts<'_>,
     context: &mut PassContext,
-) -> Result<Vec<(Arc<str>, ZeroDerivative)>, Refusal> {
+) -> Result<Vec<(Arc<str>, ZeroDerivative)>, RewriteError> {
     let mut builder = Builder::new("flat");
     let param = |piece: &OutputPiece| builder.param(&format!("free/{}", piece.name), piece.free.clone());
     let free: Vec<Value> = parts.pieces.iter().map(param).collect();
     let pairs = parts.pieces.iter().zip(&free);
-    let carried = pairs.map(|(piece, free)| piece.carried(&mut builder, *free));
-    let carried = carried.collect();
-    let Program { mut builder, scope } = bound(parts, builder, carried);
+    let constrained = pairs.map(|(piece, free)| piece.constrained(&mut builder, *free));
+    let constrained = constrained.collect();
+    let Program { mut builder, scope } = bound(parts, builder, constrained);
     let value = scope.call(&mut builder, &parts.densities.log_likelihood)[0].1;
     let slopes = differentiate(&mut builder, value, &free)?;
     let mut results = Vec::new();

@@ -2,7 +2,7 @@
 
 use super::super::plan::SitePlan;
 use super::super::states;
-use super::super::task::Refusal;
+use super::super::task::RewriteError;
 use super::known;
 use crate::density::{Densities, dependences};
 use crate::methods::sample::bind_sites;
@@ -41,9 +41,9 @@ impl OutputPiece {
 
     /// Returns the name of the argument, and its value in the support. The value is computed from
     /// the unconstrained value `free`.
-    pub fn carried(&self, builder: &mut Builder, free: Value) -> (Arc<str>, Value) {
-        let carried = constrain::constrain(builder, self.support, free);
-        (self.name.clone(), carried.map_or(free, |(value, _)| value))
+    pub fn constrained(&self, builder: &mut Builder, free: Value) -> (Arc<str>, Value) {
+        let constrained = constrain::constrain(builder, self.support, free);
+        (self.name.clone(), constrained.map_or(free, |(value, _)| value))
     }
 }
 
@@ -97,13 +97,13 @@ impl<'a> LaplaceParts<'a> {
         densities: &'a Densities,
         model: &'a Model,
         plans: &'a [SitePlan<'a>],
-    ) -> Result<LaplaceParts<'a>, Refusal> {
+    ) -> Result<LaplaceParts<'a>, RewriteError> {
         let arguments = arguments(densities, model, plans);
         let chosen = chosen(&arguments, model, plans);
         let looped = chosen.iter().any(|name| name.starts_with("looped/"));
         if looped {
             let why = format!("`{}` observes inside a loop", model.name);
-            return Err(Refusal::Fault(Fault::Bug(why)));
+            return Err(RewriteError::Fault(Fault::Bug(why)));
         }
         let mut pieces = Vec::new();
         let mut size = 0;
@@ -185,7 +185,7 @@ impl<'a> LaplaceParts<'a> {
             let window = Window::full(1).with(0, piece.at, piece.at + piece.len());
             let part = builder.slice(f, window);
             let part = builder.reshape(part, &piece.free.shape);
-            piece.carried(builder, part)
+            piece.constrained(builder, part)
         };
         self.pieces.iter().map(one).collect()
     }

@@ -1,7 +1,7 @@
 //! The log prior of the weights, and its derivatives.
 
 use super::super::plan;
-use super::super::task::Refusal;
+use super::super::task::RewriteError;
 use super::outputs::LaplaceParts;
 use crate::density::dependences;
 use crate::differentiate::{differentiate, pull_back};
@@ -45,7 +45,7 @@ pub fn log_prior(parts: &LaplaceParts<'_>) -> Function {
 /// gradient. The precision is minus the second derivative times a vector of ones. For moving states
 /// that are not weights, `STATE/slope` is the slope of `log_prior_of_all`, the log prior of all
 /// sites.
-pub fn prior(parts: &LaplaceParts<'_>) -> Result<Function, Refusal> {
+pub fn prior(parts: &LaplaceParts<'_>) -> Result<Function, RewriteError> {
     let slope = slope(parts)?;
     let (mut builder, params, values) = nodes::extended("prior", &slope);
     let wrt = weights(&mut builder, parts, &slope, &params);

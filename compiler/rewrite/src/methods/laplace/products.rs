@@ -2,7 +2,7 @@
 //! second derivative with a vector `v` equals the gradient of `g . v`, where `g` is the first
 //! derivative.
 
-use super::super::task::Refusal;
+use super::super::task::RewriteError;
 use super::jacobian::over;
 use super::outputs::LaplaceParts;
 use super::{gradient, prior};
@@ -21,7 +21,7 @@ use bnnc_graph::types::Type;
 ///
 /// # Errors
 /// Fails if an op does not have a derivative.
-pub fn products(parts: &LaplaceParts<'_>) -> Result<Function, Refusal> {
+pub fn products(parts: &LaplaceParts<'_>) -> Result<Function, RewriteError> {
     Ok(over_vectors(parts, &product(parts, &gradient::total(parts))?))
 }
 
@@ -30,7 +30,7 @@ pub fn products(parts: &LaplaceParts<'_>) -> Result<Function, Refusal> {
 ///
 /// # Errors
 /// Fails if an op does not have a derivative.
-pub fn prior_products(parts: &LaplaceParts<'_>) -> Result<Function, Refusal> {
+pub fn prior_products(parts: &LaplaceParts<'_>) -> Result<Function, RewriteError> {
     Ok(over_vectors(parts, &product(parts, &prior::log_prior(parts))?))
 }
 

@@ -1,7 +1,7 @@
 //! Chooses the gradient estimator of each layer in the likelihood.
 
 use super::symmetry;
-use crate::diagnostics::{self, Refusal};
+use crate::diagnostics::{self, RewriteError};
 use crate::kl::{self, Placement};
 use crate::methods::plan::SitePlan;
 use bnnc_abi::methods::variational::ViOptions;
@@ -64,7 +64,7 @@ impl Expectation {
 
 /// Returns, for each plan, how the expectation over its site is computed. Fails if a name is
 /// unknown, if two options name the same site, or if a family does not support the estimator.
-pub fn ways(plans: &[SitePlan<'_>], layers: &Layers<'_>) -> Result<Vec<Expectation>, Refusal> {
+pub fn ways(plans: &[SitePlan<'_>], layers: &Layers<'_>) -> Result<Vec<Expectation>, RewriteError> {
     let mut ways = vec![Expectation::Shared; plans.len()];
     let mut faults = Vec::new();
     let lists = [
@@ -89,10 +89,10 @@ pub fn ways(plans: &[SitePlan<'_>], layers: &Layers<'_>) -> Result<Vec<Expectati
             }
             match (*slot, unfit(plan, way)?) {
                 (Expectation::Shared, None) => *slot = way,
-                (Expectation::Shared, Some(why)) => faults.push(refusal(way, &named.name, &why)),
+                (Expectation::Shared, Some(why)) => faults.push(rejection(way, &named.name, &why)),
                 (other, _) => {
                     let why = format!("`{}` also names it", other.option());
-                    faults.push(refusal(way, &named.name, &why));
+                    faults.push(rejection(way, &named.name, &why));
                 }
             }
         }
@@ -114,7 +114,7 @@ pub fn covers(name: &str, site: &str) -> bool {
 /// If the approximation of a site does not support an estimator, returns the reason.
 fn unfit(plan: &SitePlan<'_>, way: Expectation) -> Result<Option<String>, Fault> {
     let family = &plan.posterior.family;
-    if plan.placement == Placement::Carried {
+    if plan.placement == Placement::Transformed {
         return Ok(Some(format!(
             "a bijection transforms `{}` from the reals to the support of the site",
             family.name
@@ -138,7 +138,7 @@ fn unfit(plan: &SitePlan<'_>, way: Expectation) -> Result<Option<String>, Fault>
 }
 
 /// Reports a site that does not support the requested estimator.
-pub fn refusal(way: Expectation, site: &str, why: &str) -> Diagnostic {
+pub fn rejection(way: Expectation, site: &str, why: &str) -> Diagnostic {
     let message = format!("`{}` is not possible for `{site}`: {why}", way.option());
     let help = format!(
         "leave `{site}` out of `{}`: all examples then share one draw of it",

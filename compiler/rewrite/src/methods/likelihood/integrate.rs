@@ -9,7 +9,7 @@
 //! second is a product of two values that depend on the same weights, but not through the same
 //! variates.
 
-use super::choice::{Expectation, refusal};
+use super::choice::{Expectation, rejection};
 use super::gaussian::{Numbering, VariatePolynomial, Variates, log_sigmoid_series};
 use super::per_example::{Rewritten, centre, spread};
 use crate::nodes;
@@ -56,7 +56,7 @@ pub fn rewrite(row: &Function, integrated: &[Arc<str>], series: usize) -> Result
 fn faults(integrated: &[Arc<str>], sources: &BTreeSet<usize>, why: &str) -> Vec<Diagnostic> {
     let names = sources.iter().filter_map(|at| integrated.get(*at));
     names
-        .map(|name| refusal(Expectation::Integrated, name, why))
+        .map(|name| rejection(Expectation::Integrated, name, why))
         .collect()
 }
 

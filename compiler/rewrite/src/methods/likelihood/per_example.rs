@@ -7,7 +7,7 @@
 //! Flipout (Wen et al. 2018): all examples share one draw, and each example flips the signs of the
 //! draw's elements, `(m + r t^T (s e)) h = m h + r ((s e) (t h))`.
 
-use super::choice::{Expectation, refusal};
+use super::choice::{Expectation, rejection};
 use super::usage::{Usage, VaryingSite, WeightProduct, folds, usage};
 use crate::nodes;
 use bnnc_abi::symbols::NoiseKind;
@@ -74,7 +74,7 @@ pub fn rewrite(row: &Function, treated: &[(Arc<str>, Expectation)]) -> Result<Re
                     },
                 );
             }
-            Err(why) => faults.push(refusal(*way, name, &why.to_string())),
+            Err(why) => faults.push(rejection(*way, name, &why.to_string())),
         }
     }
     if !faults.is_empty() {

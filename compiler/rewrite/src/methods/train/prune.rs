@@ -1,7 +1,7 @@
 //! `pruning`: predictions with some weights set to zero, and the moments from which the weights are
 //! ranked by their signal-to-noise ratio.
 
-use super::{Refusal, TrainingSettings};
+use super::{RewriteError, TrainingSettings};
 use crate::density::Densities;
 use crate::methods::plan::{self, SitePlan};
 use crate::methods::predict;
@@ -39,7 +39,7 @@ pub fn pruning(
     posterior: &ApproximatePosterior,
     settings: TrainingSettings<'_>,
     context: &mut PassContext,
-) -> Result<PruningFunctions, Refusal> {
+) -> Result<PruningFunctions, RewriteError> {
     let plans = plan::plans(densities, model, posterior, settings.kl, context)?;
     let (mut weights, mut untouched) = (Vec::new(), Vec::new());
     for plan in &plans {

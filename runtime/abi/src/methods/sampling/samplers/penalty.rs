@@ -313,15 +313,15 @@ mod tests {
                 ..plain()
             };
             assert_eq!(of(least).check(100, &chains()), Ok(()));
-            let refusal = of(least - 1).check(100, &chains()).unwrap_err();
+            let rejection = of(least - 1).check(100, &chains()).unwrap_err();
             assert!(
-                refusal
+                rejection
                     .message
                     .contains(&format!("at least {least}, not {}", least - 1))
             );
             // A batch that contains all rows is exact, so the check allows any number of batches.
             assert_eq!(of(least - 1).check(5, &chains()), Ok(()));
-            assert_eq!(of(least - 1).check(6, &chains()), Err(refusal));
+            assert_eq!(of(least - 1).check(6, &chains()), Err(rejection));
             assert_eq!(
                 Penalty {
                     batch: 0,
@@ -370,8 +370,8 @@ mod tests {
     #[test]
     fn every_file_gives_rows() {
         assert_eq!(plain().check_shards(&[4, 0, 7, 9, 3, 2]), Ok(()));
-        let refusal = plain().check_shards(&[4, 1, 7, 9, 3, 2]).unwrap_err();
-        assert!(refusal.message.contains("6 files"));
+        let rejection = plain().check_shards(&[4, 1, 7, 9, 3, 2]).unwrap_err();
+        assert!(rejection.message.contains("6 files"));
         assert_eq!(
             Penalty { batch: 0, ..plain() }.check_shards(&[4, 1, 7, 9, 3, 2]),
             Ok(())

@@ -5,7 +5,7 @@
 //! the two bases is therefore also an outer product. Rewrite rules ensure that only these two
 //! vectors are rotated.
 
-use super::super::task::Refusal;
+use super::super::task::RewriteError;
 use super::columns::{gradients, sum_of};
 use super::outputs::LaplaceParts;
 use super::{COLUMNS, ROWS};
@@ -23,8 +23,8 @@ use bnnc_graph::types::Type;
 ///
 /// # Errors
 /// Fails if an op does not have a derivative.
-pub fn turned(parts: &LaplaceParts<'_>, blocks: &[WeightBlock]) -> Result<Function, Refusal> {
-    let mut builder = Builder::new("turned");
+pub fn rotated(parts: &LaplaceParts<'_>, blocks: &[WeightBlock]) -> Result<Function, RewriteError> {
+    let mut builder = Builder::new("rotated");
     let gradients = gradients(parts, &mut builder)?;
     let mut terms = Vec::new();
     for block in blocks {
@@ -39,16 +39,16 @@ pub fn turned(parts: &LaplaceParts<'_>, blocks: &[WeightBlock]) -> Result<Functi
             port(PortName::First, [first, first]),
             port(PortName::Second, [second, second]),
         ];
-        let turned = match first {
+        let rotated = match first {
             1 => gradient,
             _ => builder.contract(gradient, bases[0], "NKab,pa->NKpb"),
         };
-        let turned = match second {
-            1 => turned,
-            _ => builder.contract(turned, bases[1], "NKpb,qb->NKpq"),
+        let rotated = match second {
+            1 => rotated,
+            _ => builder.contract(rotated, bases[1], "NKpb,qb->NKpq"),
         };
-        let scaled = builder.contract(turned, variance, "NKpq,pq->NKpq");
-        terms.push(builder.contract(scaled, turned, "NKpq,NLpq->NKL"));
+        let scaled = builder.contract(rotated, variance, "NKpq,pq->NKpq");
+        terms.push(builder.contract(scaled, rotated, "NKpq,NLpq->NKL"));
     }
     let sum = sum_of(&mut builder, &terms, &Shape(vec![ROWS, COLUMNS, COLUMNS]));
     Ok(builder.finish(vec![(PortName::Spread.into(), sum)]))

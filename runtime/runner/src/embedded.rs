@@ -39,6 +39,6 @@ pub fn main() -> u8 {
 fn read(executable: &Path) -> Result<Vec<u8>, Box<Diagnostic>> {
     let unreadable = |error| Box::new(diagnostics::unreadable(executable, &error));
     let mut file = File::open(executable).map_err(unreadable)?;
-    let carried = artefact::carried(&mut file).map_err(unreadable)?;
-    carried.map_err(|refusal| Box::new(diagnostics::no_program(executable, &refusal)))
+    let embedded = artefact::embedded(&mut file).map_err(unreadable)?;
+    embedded.map_err(|rejection| Box::new(diagnostics::no_program(executable, &rejection)))
 }
