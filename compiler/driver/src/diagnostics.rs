@@ -17,9 +17,10 @@ use bnnc_abi::methods::collapsed::CollapsedOptions;
 use bnnc_abi::methods::laplace;
 use bnnc_abi::methods::sampling::ChainOptions;
 use bnnc_abi::methods::variational::ViOptions;
-use bnnc_base::codes;
 use bnnc_base::diagnostic::{Code, Diagnostic};
 use bnnc_base::diagnostics::{NO_MAXIMUM, NO_SUBNETWORK};
+use bnnc_base::{codes, reports};
+use bnnc_hir::diagnostics::quoted;
 use bnnc_hir::tree::{DataItem, InferItem};
 use bnnc_rewrite::methods::laplace::likelihood::ZeroDerivative;
 pub use stages::{NO_STAGE, bad_text, earlier_stage, no_clif, no_pass, no_stage, undefined_distribution};
@@ -162,23 +163,20 @@ pub fn all() -> Vec<&'static Code> {
     codes
 }
 
-/// Reports a backend name that does not exist. `available` are the names of the backends that work in
-/// this build.
-pub fn no_backend(name: &str, available: &[&str]) -> Diagnostic {
-    Diagnostic::usage(&NO_BACKEND, format!("there is no backend `{name}`"))
+reports! {
+    /// Reports a backend name that does not exist. `available` are the names of the backends that work in
+    /// this build.
+    fn no_backend(name: &str, available: &[&str])
+        = usage(NO_BACKEND, "there is no backend `{name}`")
         .suggest(name, available.iter().copied())
-        .note(format!("this build has {}", available.join(", ")))
-}
+        .note("this build has {}", available.join(", "));
 
-/// Reports a backend that needs MLIR, in a build without its worker.
-pub fn no_worker(backend: &str) -> Diagnostic {
-    let text = format!("this `bnnc` was built without MLIR, which the backend `{backend}` needs");
-    Diagnostic::usage(&NO_BACKEND, text)
+    /// Reports a backend that needs MLIR, in a build without its worker.
+    fn no_worker(backend: &str)
+        = usage(NO_BACKEND, "this `bnnc` was built without MLIR, which the backend `{backend}` needs")
         .help("build it with `cargo build --release --features mlir` where LLVM 22 is installed")
-        .note(format!(
-            "or set the environment variable {} to the path of an executable that was built with this feature",
-            bnnc_backend_mlir::WORKER
-        ))
+        .note("or set the environment variable {} to the path of an executable that was built with this feature",
+            bnnc_backend_mlir::WORKER);
 }
 
 /// Reports the backend `cuda` in a build without CUDA support.
@@ -217,17 +215,14 @@ pub fn nothing_to_sample(infer: &InferItem, no_sites: bool) -> Diagnostic {
     Diagnostic::error(&NOTHING_TO_SAMPLE, infer.span, text).help(help)
 }
 
-/// Warns that `start` is useless, because no parameter of `from` has the same name and shape as a
-/// parameter of `infer`.
-pub fn useless_start(infer: &InferItem, from: &str) -> Diagnostic {
-    let span = infer.span_of(&[Training::start()]);
-    let text = format!(
-        "`{}` starts from `{from}`, which has no parameter of the same name and shape",
-        infer.name
-    );
-    Diagnostic::warning(&USELESS_START, span, text)
+reports! {
+    /// Warns that `start` is useless, because no parameter of `from` has the same name and shape as a
+    /// parameter of `infer`.
+    fn useless_start(infer: &InferItem, from: &str)
+        = warning(USELESS_START, infer.span_of(&[Training::start()]),
+            "`{}` starts from `{from}`, which has no parameter of the same name and shape", infer.name)
         .label("this start has no effect")
-        .help("give the parameters of both models the same names, or leave `start` out")
+        .help("give the parameters of both models the same names, or leave `start` out");
 }
 
 /// Reports an unknown name in `report`. The flag `of_rows` is true if the name is that of a variable with a value for each
@@ -235,7 +230,6 @@ pub fn useless_start(infer: &InferItem, from: &str) -> Diagnostic {
 pub fn no_quantity(infer: &InferItem, (name, of_rows): (&str, bool), known: &[&str]) -> Diagnostic {
     let span = infer.span_of(&[ChainOptions::report()]);
     let text = format!("`{name}` is neither a parameter nor computed from parameters only");
-    let quoted: Vec<String> = known.iter().map(|name| format!("`{name}`")).collect();
     let diagnostic = Diagnostic::error(&NO_QUANTITY, span, text);
     let diagnostic = match of_rows {
         true => diagnostic.help(
@@ -243,7 +237,7 @@ pub fn no_quantity(infer: &InferItem, (name, of_rows): (&str, bool), known: &[&s
         ),
         false => diagnostic.suggest(name, known.iter().copied()),
     };
-    diagnostic.note(format!("the model has {}", quoted.join(", ")))
+    diagnostic.note(format!("the model has {}", quoted(known)))
 }
 
 /// Reports options that cannot be used together. The diagnostic points at `option`.
@@ -357,25 +351,19 @@ pub fn no_maximum(infer: &InferItem, site: &str, why: NoMaximum<'_>) -> Diagnost
         .help("start from an inference or a file that has this parameter in the same size, or search for the maximum: `epochs = 100`")
 }
 
-/// Warns that a `collapsed` inference draws its weights from their box and does not integrate over them. `reason` is a clause that gives the
-/// reason.
-pub fn no_exact_integral(infer: &InferItem, reason: &str) -> Diagnostic {
-    let span = infer.span_of(&[CollapsedOptions::over()]);
-    let text = format!(
-        "`{}` samples its weights from the box instead of integrating exactly: {reason}",
-        infer.name
-    );
-    Diagnostic::warning(&NO_EXACT_INTEGRAL, span, text)
-        .help("for exact integrals, integrate only over weights in which the location is affine or piecewise affine (`relu`, `max`, `abs`), such as `over = last_layer`")
-}
+reports! {
+    /// Warns that a `collapsed` inference draws its weights from their box and does not integrate over them. `reason` is a clause that gives the
+    /// reason.
+    fn no_exact_integral(infer: &InferItem, reason: &str)
+        = warning(NO_EXACT_INTEGRAL, infer.span_of(&[CollapsedOptions::over()]),
+            "`{}` samples its weights from the box instead of integrating exactly: {reason}", infer.name)
+        .help("for exact integrals, integrate only over weights in which the location is affine or piecewise affine (`relu`, `max`, `abs`), such as `over = last_layer`");
 
-/// Warns that an inference does not use the outliers in its data.
-pub fn useless_outliers(infer: &InferItem, data: &DataItem) -> Diagnostic {
-    let text = format!(
-        "`{}` does not predict classes: the `outliers` of `{}` are not used",
-        infer.name, data.name
-    );
-    Diagnostic::warning(&USELESS_OUTLIERS, data.span, text).help("leave `outliers` out")
+    /// Warns that an inference does not use the outliers in its data.
+    fn useless_outliers(infer: &InferItem, data: &DataItem)
+        = warning(USELESS_OUTLIERS, data.span,
+            "`{}` does not predict classes: the `outliers` of `{}` are not used", infer.name, data.name)
+        .help("leave `outliers` out");
 }
 
 /// Reports that no site of the posterior can be pruned. `untouched` contains each site of the posterior, with the reason why it cannot be
@@ -396,9 +384,10 @@ pub fn no_state_for_value(infer: &InferItem, why: &str) -> Diagnostic {
         .help("start a `map` of the same model from the file, then start this inference from that `map`")
 }
 
-/// Reports a rewrite name that does not exist.
-pub fn no_rewrite(name: &str, known: &[&str]) -> Diagnostic {
-    Diagnostic::usage(&NO_REWRITE, format!("there is no rewrite `{name}`"))
+reports! {
+    /// Reports a rewrite name that does not exist.
+    fn no_rewrite(name: &str, known: &[&str])
+        = usage(NO_REWRITE, "there is no rewrite `{name}`")
         .suggest(name, known.iter().copied())
-        .note(format!("the rewrites are {}", known.join(", ")))
+        .note("the rewrites are {}", known.join(", "));
 }

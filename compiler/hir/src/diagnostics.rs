@@ -1,6 +1,7 @@
 //! The diagnostics of this crate. Each diagnostic has a code and a small function that creates it.
 
 use bnnc_base::diagnostic::Code;
+use std::fmt::Display;
 
 /// Declares codes, and the list `CODES` of these codes. The long explanation of a code ends with a
 /// wrong program and the corrected program.
@@ -60,7 +61,7 @@ pub(crate) fn count(number: usize, noun: &str) -> String {
 }
 
 /// Formats names as "`a`, `b`".
-pub(crate) fn quoted<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
+pub fn quoted(names: impl IntoIterator<Item = impl Display>) -> String {
     names
         .into_iter()
         .map(|name| format!("`{name}`"))

@@ -14,6 +14,7 @@ use bnnc_driver::program::CheckedProgram;
 use bnnc_grammar::ast::{Expr, ExprKind, Ident, Item, ItemKind, Stmt};
 use bnnc_graph::dist::Support;
 use bnnc_graph::tensor::Tensor;
+use bnnc_hir::diagnostics::quoted;
 use bnnc_hir::dims::DimExpr;
 use bnnc_hir::types::{Elem, Ty};
 use std::path::Path;
@@ -183,13 +184,9 @@ impl Session {
 
     /// Adds a note with the names of the inference blocks that `:run` can run.
     pub(super) fn note_infers(&self, reply: &mut Reply) {
-        let names: Vec<String> = self
-            .infer_names()
-            .iter()
-            .map(|name| format!("`{name}`"))
-            .collect();
+        let names = self.infer_names();
         if !names.is_empty() {
-            reply.note(&format!("`:run` runs {}", names.join(", ")));
+            reply.note(&format!("`:run` runs {}", quoted(names)));
         }
     }
 
@@ -197,16 +194,12 @@ impl Session {
     pub(super) fn note_old_fits(&self, new: &[Item], changes: &[String], reply: &mut Reply) {
         let is_changed = changes.iter().any(|change| change.starts_with("redefined"));
         let is_new = |name: &str| new.iter().filter_map(infer_name).any(|own| *own == *name);
-        let old: Vec<String> = self
-            .fits
-            .iter()
-            .filter(|fit| !is_new(fit.name()))
-            .map(|fit| format!("`{}`", fit.name()))
-            .collect();
+        let fits = self.fits.iter().map(|fit| fit.name());
+        let old: Vec<&str> = fits.filter(|name| !is_new(name)).collect();
         if is_changed && !old.is_empty() {
             reply.note(&format!(
                 "the results of {} come from the earlier definitions; `:run` repeats the runs",
-                old.join(", ")
+                quoted(old)
             ));
         }
     }

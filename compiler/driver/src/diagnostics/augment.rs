@@ -5,6 +5,7 @@ use bnnc_abi::manifest::{Binding, Training};
 use bnnc_base::codes;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_data::ImageSize;
+use bnnc_hir::diagnostics::quoted;
 use bnnc_hir::tree::InferItem;
 
 codes! {
@@ -28,8 +29,7 @@ pub(crate) fn not_one_image(
     let text = match images {
         [] => format!("`augment` transforms images, but no input of `{model}` is an image"),
         all => {
-            let names: Vec<String> = all.iter().map(|image| format!("`{}`", image.port)).collect();
-            let names = names.join(", ");
+            let names = quoted(all.iter().map(|image| &image.port));
             format!("`augment` transforms one image, but `{model}` has several: {names}")
         }
     };

@@ -1,8 +1,8 @@
 //! Diagnostics about expressions in the REPL with posterior values that are not known or cannot be used.
 
-use bnnc_base::codes;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::source::Span;
+use bnnc_base::{codes, reports};
 
 codes! {
     /// An expression in the REPL with a posterior value that does not exist, or where a single number is needed.
@@ -19,19 +19,18 @@ codes! {
          ```";
 }
 
-/// Reports an inference block that has not run.
-pub fn not_run(span: Span, infer: &str) -> Diagnostic {
-    Diagnostic::error(&NO_DRAWS, span, format!("`{infer}` has not run yet"))
+reports! {
+    /// Reports an inference block that has not run.
+    fn not_run(span: Span, infer: &str)
+        = error(NO_DRAWS, span, "`{infer}` has not run yet")
         .label("has no posterior")
-        .help(format!("`:run {infer}` runs it"))
-}
+        .help("`:run {infer}` runs it");
 
-/// Reports the name of an inference block where one of its parameters is needed.
-pub fn whole_posterior(span: Span, infer: &str, parameters: &[&str]) -> Diagnostic {
-    let text = format!("`{infer}` is a posterior, not a number");
-    Diagnostic::error(&NO_DRAWS, span, text)
+    /// Reports the name of an inference block where one of its parameters is needed.
+    fn whole_posterior(span: Span, infer: &str, parameters: &[&str])
+        = error(NO_DRAWS, span, "`{infer}` is a posterior, not a number")
         .label("names all its parameters")
-        .help(listed(infer, parameters))
+        .help(listed(infer, parameters));
 }
 
 /// Reports a parameter that a posterior does not have.
@@ -56,42 +55,30 @@ fn listed(infer: &str, parameters: &[&str]) -> String {
     format!("its parameters are {}", names.join(", "))
 }
 
-/// Reports a posterior that is not represented by draws.
-pub fn integrated(span: Span, infer: &str) -> Diagnostic {
-    let text = format!("the posterior of `{infer}` does not have draws");
-    Diagnostic::error(&NO_DRAWS, span, text)
+reports! {
+    /// Reports a posterior that is not represented by draws.
+    fn integrated(span: Span, infer: &str)
+        = error(NO_DRAWS, span, "the posterior of `{infer}` does not have draws")
         .label("is integrated over")
-        .note("its predictions are integrals over some weights")
-}
+        .note("its predictions are integrals over some weights");
 
-/// Reports an expression with posterior values where a single value is needed.
-pub fn one_value(span: Span) -> Diagnostic {
-    Diagnostic::error(
-        &NO_DRAWS,
-        span,
-        "one value is needed here, found one for each posterior draw",
-    )
-    .label("has a value for each draw")
-    .help("`mean(..)`, `sd(..)`, `median(..)` and `quantile(.., 0.9)` of it are single values")
-}
+    /// Reports an expression with posterior values where a single value is needed.
+    fn one_value(span: Span)
+        = error(NO_DRAWS, span, "one value is needed here, found one for each posterior draw")
+        .label("has a value for each draw")
+        .help("`mean(..)`, `sd(..)`, `median(..)` and `quantile(.., 0.9)` of it are single values");
 
-/// Reports a summary over draws whose argument cannot be computed before the rest of the entry. This happens, for example, if the argument
-/// contains the counter of a comprehension.
-pub fn not_alone(span: Span, function: &str, why: &str) -> Diagnostic {
-    let text =
-        format!("`{function}` over posterior draws needs a value that can be computed on its own: {why}");
-    Diagnostic::error(&NO_DRAWS, span, text)
+    /// Reports a summary over draws whose argument cannot be computed before the rest of the entry. This happens, for example, if the argument
+    /// contains the counter of a comprehension.
+    fn not_alone(span: Span, function: &str, why: &str)
+        = error(NO_DRAWS, span,
+            "`{function}` over posterior draws needs a value that can be computed on its own: {why}")
         .label("depends on posterior values")
-        .help(format!("inside a comprehension, take the summary of all elements: `{function}([fit.beta * i for i in 1..3])`"))
-}
+        .help("inside a comprehension, take the summary of all elements: `{function}([fit.beta * i for i in 1..3])`");
 
-/// Reports a distribution, layer or function that depends on posterior values.
-pub fn not_a_number(span: Span) -> Diagnostic {
-    Diagnostic::error(
-        &NO_DRAWS,
-        span,
-        "only numbers and arrays are computed at each posterior draw",
-    )
-    .label("depends on posterior values")
-    .help("`y ~ DISTRIBUTION` draws one value at each posterior draw")
+    /// Reports a distribution, layer or function that depends on posterior values.
+    fn not_a_number(span: Span)
+        = error(NO_DRAWS, span, "only numbers and arrays are computed at each posterior draw")
+        .label("depends on posterior values")
+        .help("`y ~ DISTRIBUTION` draws one value at each posterior draw");
 }

@@ -1,8 +1,8 @@
 //! The diagnostic for optimisers whose steps never end or are not numbers.
 
 use bnnc_abi::manifest::Training;
-use bnnc_base::codes;
 use bnnc_base::diagnostic::Diagnostic;
+use bnnc_base::{codes, reports};
 use bnnc_hir::tree::InferItem;
 
 codes! {
@@ -18,11 +18,12 @@ codes! {
          Right: `optimiser = Nesterov(1e-3, momentum = 0.9)`.";
 }
 
-/// Reports an optimiser whose steps remain the same once the gradient is zero.
-pub fn endless_steps(infer: &InferItem) -> Diagnostic {
-    let text = "the optimiser never stops: its steps stay the same where the gradient is zero";
-    Diagnostic::error(&ENDLESS_STEPS, infer.span_of(&[Training::optimiser()]), text)
-        .help("use a momentum below 1, such as `momentum = 0.9`")
+reports! {
+    /// Reports an optimiser whose steps remain the same once the gradient is zero.
+    fn endless_steps(infer: &InferItem)
+        = error(ENDLESS_STEPS, infer.span_of(&[Training::optimiser()]),
+            "the optimiser never stops: its steps stay the same where the gradient is zero")
+        .help("use a momentum below 1, such as `momentum = 0.9`");
 }
 
 /// Reports an optimiser whose step in an iteration is NaN or infinite. `ordinal` names the iteration, such as "first", and `gradient` is the

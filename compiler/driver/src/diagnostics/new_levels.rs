@@ -1,7 +1,6 @@
 //! Diagnostic codes for predictions for levels without training rows.
 
-use bnnc_base::codes;
-use bnnc_base::diagnostic::Diagnostic;
+use bnnc_base::{codes, reports};
 use bnnc_hir::tree::InferItem;
 
 codes! {
@@ -17,10 +16,10 @@ codes! {
          Right: `alpha: real[J] ~ Normal(mu, tau)` and `y ~ Normal(alpha[g], 1)`.";
 }
 
-/// Reports an inference that cannot predict for new levels, with the reason.
-pub fn no_new_levels(item: &InferItem, why: &str) -> Diagnostic {
-    let text = format!("`{}` cannot predict new levels: {why}", item.name);
-    Diagnostic::error(&NO_NEW_LEVELS, item.span, text)
+reports! {
+    /// Reports an inference that cannot predict for new levels, with the reason.
+    fn no_new_levels(item: &InferItem, why: &str)
+        = error(NO_NEW_LEVELS, item.span, "`{}` cannot predict new levels: {why}", item.name)
         .label("a new level needs its own prior")
-        .help("leave rows of new levels out, or fit again with rows of these levels")
+        .help("leave rows of new levels out, or fit again with rows of these levels");
 }

@@ -2,8 +2,9 @@
 //! training.
 
 use bnnc_abi::method::declare::OptionName;
-use bnnc_base::codes;
 use bnnc_base::diagnostic::Diagnostic;
+use bnnc_base::{codes, reports};
+use bnnc_hir::diagnostics::quoted;
 use bnnc_hir::tree::InferItem;
 
 codes! {
@@ -32,7 +33,6 @@ codes! {
 
 /// Reports the running mean `mean` in a method that does not support it, for the reason `why`. `others` are the methods that support running means.
 pub fn no_running_means(infer: &InferItem, mean: &str, why: &str, others: &[&str]) -> Diagnostic {
-    let others: Vec<String> = others.iter().map(|method| format!("`{method}`")).collect();
     let text = format!(
         "`{}` does not support running means, but the model has `{mean}`",
         infer.method.name
@@ -42,18 +42,17 @@ pub fn no_running_means(infer: &InferItem, mean: &str, why: &str, others: &[&str
         .help("normalise each example by itself: `GroupNorm`, `FilterResponseNorm` or `LayerNorm`")
         .help(format!(
             "or use a method that supports running means: {}",
-            others.join(", ")
+            quoted(others)
         ))
 }
 
-/// Reports a gradient estimator that draws separate weights for each row, in a model whose rows share running
-/// means.
-pub fn rows_apart(infer: &InferItem, options: &[OptionName], mean: &str) -> Diagnostic {
-    let text = format!(
-        "the gradient estimators of layers draw separate weights for each row, but the rows share the running mean `{mean}`"
-    );
-    Diagnostic::error(&NO_RUNNING_MEANS, infer.span_of(options), text)
-        .help("leave `local`, `flipout` and `integrate` out")
+reports! {
+    /// Reports a gradient estimator that draws separate weights for each row, in a model whose rows share running
+    /// means.
+    fn rows_apart(infer: &InferItem, options: &[OptionName], mean: &str)
+        = error(NO_RUNNING_MEANS, infer.span_of(options),
+            "the gradient estimators of layers draw separate weights for each row, but the rows share the running mean `{mean}`")
+        .help("leave `local`, `flipout` and `integrate` out");
 }
 
 /// The reason why a running mean does not start from another inference block.

@@ -1,9 +1,9 @@
 //! Diagnostics of `bnnc emit`.
 
 use crate::stage::Stage;
-use bnnc_base::codes;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::source::Span;
+use bnnc_base::{codes, reports};
 use bnnc_hir::tree::InferItem;
 
 codes! {
@@ -26,16 +26,16 @@ codes! {
          Right: `bnnc emit training model.bnn > model.graph`, then `bnnc emit loops model.graph`.";
 }
 
-/// Reports a stage name that does not exist.
-pub fn no_stage(name: &str) -> Diagnostic {
-    Diagnostic::usage(&NO_STAGE, format!("there is no stage `{name}`")).suggest(name, Stage::names())
-}
+reports! {
+    /// Reports a stage name that does not exist.
+    fn no_stage(name: &str)
+        = usage(NO_STAGE, "there is no stage `{name}`")
+        .suggest(name, Stage::names());
 
-/// Reports `emit clif` with a backend that does not generate Cranelift code.
-pub fn no_clif(backend: &str) -> Diagnostic {
-    let text = format!("`clif` is code of the backend `cranelift`, not of `{backend}`");
-    Diagnostic::usage(&NO_STAGE, text)
-        .help("leave `--backend` out, or print the code of another backend: `bnnc emit mlir` for `mlir`, `bnnc emit ptx` for `cuda`")
+    /// Reports `emit clif` with a backend that does not generate Cranelift code.
+    fn no_clif(backend: &str)
+        = usage(NO_STAGE, "`clif` is code of the backend `cranelift`, not of `{backend}`")
+        .help("leave `--backend` out, or print the code of another backend: `bnnc emit mlir` for `mlir`, `bnnc emit ptx` for `cuda`");
 }
 
 /// Reports a pass that an inference does not run. `ran` lists the passes that it runs. A pass that
@@ -63,17 +63,16 @@ pub fn earlier_stage(stage: Stage, held: Stage) -> Diagnostic {
     .help(format!("print it from the program: `bnnc emit {stage} FILE.bnn`"))
 }
 
-/// Reports a graph with distributions. The text of a graph does not contain their definitions.
-pub fn undefined_distribution(span: Span, name: &str) -> Diagnostic {
-    let text = format!("this graph contains the distribution `{name}`, but not its definition");
-    Diagnostic::error(&BAD_TEXT, span, text)
+reports! {
+    /// Reports a graph with distributions. The text of a graph does not contain their definitions.
+    fn undefined_distribution(span: Span, name: &str)
+        = error(BAD_TEXT, span, "this graph contains the distribution `{name}`, but not its definition")
         .label("a graph of a model, before densities replace its distributions")
-        .help("write the graph of a training step, which has no distributions: `bnnc emit training FILE.bnn > FILE.graph`")
-}
+        .help("write the graph of a training step, which has no distributions: `bnnc emit training FILE.bnn > FILE.graph`");
 
-/// Reports a file whose text of a stage cannot be read back.
-pub fn bad_text(span: Span, message: String) -> Diagnostic {
-    Diagnostic::error(&BAD_TEXT, span, message)
+    /// Reports a file whose text of a stage cannot be read back.
+    fn bad_text(span: Span, message: String)
+        = error(BAD_TEXT, span, "{message}")
         .label("not the text of `bnnc emit training` or `bnnc emit loops`")
-        .help("write the file anew: `bnnc emit training FILE.bnn > FILE.graph`, or `bnnc emit loops FILE.bnn > FILE.loops`")
+        .help("write the file anew: `bnnc emit training FILE.bnn > FILE.graph`, or `bnnc emit loops FILE.bnn > FILE.loops`");
 }

@@ -1,7 +1,7 @@
 //! The diagnostic for a command that needs one inference of a run with several inferences.
 
-use bnnc_base::codes;
-use bnnc_base::diagnostic::Diagnostic;
+use bnnc_base::{codes, reports};
+use bnnc_hir::diagnostics::quoted;
 
 codes! {
     /// The run has several inferences, and the command needs the name of one of them.
@@ -10,16 +10,10 @@ codes! {
          ```\nbnnc predict folder --data new.csv --infer fit\n```";
 }
 
-/// Reports that `--infer` is missing for a run with several inferences.
-pub fn which_infer(names: &[&str]) -> Diagnostic {
-    let text = format!(
-        "the run holds results of {} inferences: {}",
-        names.len(),
-        names
-            .iter()
-            .map(|name| format!("`{name}`"))
-            .collect::<Vec<_>>()
-            .join(", ")
-    );
-    Diagnostic::usage(&WHICH_INFER, text).help("choose one: `--infer NAME`")
+reports! {
+    /// Reports that `--infer` is missing for a run with several inferences.
+    fn which_infer(names: &[&str])
+        = usage(WHICH_INFER,
+            "the run holds results of {} inferences: {}", names.len(), quoted(names))
+        .help("choose one: `--infer NAME`");
 }

@@ -1,5 +1,6 @@
 //! The diagnostics about binding the inputs and outputs of a model to the columns of its data.
 
+use super::quoted;
 use bnnc_abi::data::{Field, FieldKind, InputEntry, Schema, word};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::source::Span;
@@ -273,11 +274,10 @@ pub fn no_targets(span: Span, output: &str, schema: &Schema) -> Diagnostic {
 /// Reports an input or output without a column.
 pub fn missing(span: Span, input: &str, names: &[String], schema: &Schema) -> Diagnostic {
     let text = format!("the data item `{}` has no column for `{input}`", schema.name);
-    let listed: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
     let diagnostic = Diagnostic::error(&NO_COLUMN, span, text)
         .label("no column of this name")
         .suggest_near(input, names.iter().map(String::as_str))
-        .note(format!("the columns are {}", listed.join(", ")));
+        .note(format!("the columns are {}", quoted(names)));
     let diagnostic = match schema.axes.is_empty() {
         true => diagnostic,
         false => diagnostic.help(format!(

@@ -231,17 +231,16 @@ pub fn option_word(span: Span, name: &str, found: &str, words: &[&str]) -> Diagn
 /// Reports an option `--set` for an item that the program does not contain.
 pub fn unknown_override<'a>(span: Span, name: &str, names: impl IntoIterator<Item = &'a str>) -> Diagnostic {
     let names: Vec<&str> = names.into_iter().collect();
-    let items: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
     let found = Diagnostic::error(
         &UNKNOWN_OVERRIDE,
         span,
         format!("the program has no inference or data item `{name}`"),
     )
     .label("sets nothing")
-    .suggest(name, names);
-    match items.is_empty() {
+    .suggest(name, names.iter().copied());
+    match names.is_empty() {
         true => found,
-        false => found.note(format!("its items are {}", items.join(", "))),
+        false => found.note(format!("its items are {}", quoted(names))),
     }
 }
 

@@ -379,9 +379,11 @@ pub fn unknown_argument<'a>(
     .note(note)
 }
 
-/// Reports an index that lies outside its axis, or that belongs to another axis.
-pub fn index(span: Span, message: String, array: (Span, String)) -> Diagnostic {
-    Diagnostic::error(&INDEX, span, message).also(array.0, array.1)
+reports! {
+    /// Reports an index that lies outside its axis, or that belongs to another axis.
+    fn index(span: Span, message: String, array: (Span, String))
+        = error(INDEX, span, "{message}")
+        .also(array.0, array.1);
 }
 
 /// An index or a range that does not fit its axis of size `size`.

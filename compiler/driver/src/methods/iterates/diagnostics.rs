@@ -1,8 +1,8 @@
 //! Diagnostics about inferences that use the iterates of an earlier inference.
 
 use bnnc_abi::methods::iterates::IterateOptions;
-use bnnc_base::codes;
 use bnnc_base::diagnostic::Diagnostic;
+use bnnc_base::{codes, reports};
 use bnnc_hir::tree::InferItem;
 
 codes! {
@@ -17,16 +17,13 @@ codes! {
          Right: `iterates = fit` after `infer fit = swag(Model, data) { covariance = snapshots }`, with the same model.";
 }
 
-/// Reports an earlier inference that does not keep iterates.
-pub fn no_iterates(infer: &InferItem, from: &str) -> Diagnostic {
-    let text = format!(
-        "`{}` uses the iterates of `{from}`, but `{from}` keeps no iterates",
-        infer.name
-    );
-    Diagnostic::error(&NO_ITERATES, infer.span_of(&[IterateOptions::iterates()]), text).help(format!(
-        "add `covariance = snapshots` if `{from}` uses `swag`; otherwise use the iterates of chains, an ensemble or \
-         `collapsed`"
-    ))
+reports! {
+    /// Reports an earlier inference that does not keep iterates.
+    fn no_iterates(infer: &InferItem, from: &str)
+        = error(NO_ITERATES, infer.span_of(&[IterateOptions::iterates()]),
+            "`{}` uses the iterates of `{from}`, but `{from}` keeps no iterates", infer.name)
+        .help("add `covariance = snapshots` if `{from}` uses `swag`; otherwise use the iterates of chains, an ensemble or \
+         `collapsed`");
 }
 
 /// Reports an earlier inference that uses the non-centred parameterisation of a site. The state of
@@ -41,14 +38,13 @@ pub fn iterates_of_noise(infer: &InferItem, from: &str, state: &str) -> Diagnost
         .help(format!("remove `{site}` from `non_centered` in `{from}`"))
 }
 
-/// Reports iterates that come from another model, because a state is missing or has another size.
-pub fn other_iterates(infer: &InferItem, from: &str, state: &str) -> Diagnostic {
-    let text = format!(
-        "`{}` uses the iterates of `{from}`, which do not include `{state}` or include it in another size",
-        infer.name
-    );
-    Diagnostic::error(&NO_ITERATES, infer.span_of(&[IterateOptions::iterates()]), text)
-        .help("use iterates of the same model on data with the same columns")
+reports! {
+    /// Reports iterates that come from another model, because a state is missing or has another size.
+    fn other_iterates(infer: &InferItem, from: &str, state: &str)
+        = error(NO_ITERATES, infer.span_of(&[IterateOptions::iterates()]),
+            "`{}` uses the iterates of `{from}`, which do not include `{state}` or include it in another size",
+            infer.name)
+        .help("use iterates of the same model on data with the same columns");
 }
 
 /// Reports iterates from an inference whose data have too few splits. The pair holds the number of
