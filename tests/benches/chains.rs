@@ -11,7 +11,6 @@ use bnnc_abi::manifest::InferenceBlock;
 use bnnc_base::shape::{Sizes, Symbol};
 use bnnc_core::feed::examples;
 use bnnc_data::Dataset;
-use bnnc_driver::backends;
 use bnnc_driver::options::CompileOptions;
 use bnnc_kernels::executor::Machine;
 use bnnc_kernels::pool::Pool;
@@ -129,10 +128,9 @@ impl Subject {
 }
 
 fn densities(path: &Path, infer: &str, options: &CompileOptions) -> [Artifact; 2] {
-    let backend = backends::lookup("cranelift").unwrap();
     compile::from_densities(path, infer, options, |compilation, elaborated, densities| {
         let sampled = ready(compilation.sampled(elaborated, densities));
-        [false, true].map(|in_lockstep| ready(compilation.density_code(&sampled, in_lockstep, backend)))
+        [false, true].map(|in_lockstep| ready(compilation.density_code(&sampled, in_lockstep)))
     })
 }
 

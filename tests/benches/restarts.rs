@@ -50,7 +50,7 @@ fn programs(path: &Path, infer: &str, options: &CompileOptions) -> [Artifact; 2]
     let backend = backends::lookup("cranelift").unwrap();
     compile::from_densities(path, infer, options, |compilation, elaborated, densities| {
         let objective = ready(compilation.objective(elaborated, densities));
-        let precision = compilation.precision(backend).unwrap();
+        let precision = compilation.precision().unwrap();
         let step = &objective.train;
         let names = step.params.iter().map(|param| step.param_name(*param).unwrap());
         let mapped: Vec<bool> = names

@@ -37,6 +37,8 @@ pub struct Compilation<'a> {
     pub context: PassContext,
     /// The time of each stage.
     pub timings: Timings,
+    /// The code generator. [`backends::chosen`] reports a generator that does not exist or is not available.
+    pub backend: &'static (dyn Backend + Sync),
     /// True if products in lowered programs may read their operands through index maps.
     pub(crate) views: bool,
     /// The number of programs compiled so far. It is part of each program's symbol prefix, which makes the
@@ -72,13 +74,15 @@ impl<'a> Compilation<'a> {
             ..PassContext::default()
         };
         context.verify |= options.verify;
+        let backend = backends::lookup(&options.backend).unwrap_or(backends::ALL[0]);
         Compilation {
             program,
             options,
             item: &program.module.infers[id],
             context,
             timings: Vec::new(),
-            views: backends::lookup(&options.backend).is_none_or(|backend| backend.reads_views()),
+            backend,
+            views: backend.reads_views(),
             programs: 0,
         }
     }
@@ -174,8 +178,8 @@ impl<'a> Compilation<'a> {
     ///
     /// # Errors
     /// Fails only if the method does not have the option. This would be a bug.
-    pub fn precision(&self, backend: &dyn Backend) -> Result<Precision, Fault> {
-        if let Some(precision) = backend.fixed_precision() {
+    pub fn precision(&self) -> Result<Precision, Fault> {
+        if let Some(precision) = self.backend.fixed_precision() {
             return Ok(precision);
         }
         match self.options.precision {
@@ -221,14 +225,10 @@ impl<'a> Compilation<'a> {
     }
 
     /// Compiles a program to machine code.
-    pub(crate) fn code(
-        &mut self,
-        program: ir::LoopProgram,
-        backend: &dyn Backend,
-    ) -> Result<Artifact, Fault> {
+    pub(crate) fn code(&mut self, program: ir::LoopProgram) -> Result<Artifact, Fault> {
         let prefix = format!("bnnc_{}_{}_", self.item.name, self.programs);
         self.programs += 1;
-        let options = self.options;
+        let (options, backend) = (self.options, self.backend);
         self.timed("code", |_| options.code(program, backend, prefix))
     }
 
@@ -238,10 +238,9 @@ impl<'a> Compilation<'a> {
         name: &str,
         function: &Function,
         precision: Precision,
-        backend: &dyn Backend,
     ) -> Result<Artifact, Fault> {
         let program = self.lower(name, function, &[], precision)?;
-        self.code(program, backend)
+        self.code(program)
     }
 
     /// Like [`Compilation::program`], for a function that may be absent.
@@ -250,9 +249,8 @@ impl<'a> Compilation<'a> {
         name: &str,
         function: Option<&Function>,
         precision: Precision,
-        backend: &dyn Backend,
     ) -> Result<Option<Artifact>, Fault> {
-        let compile = |function| self.program(name, function, precision, backend);
+        let compile = |function| self.program(name, function, precision);
         function.map(compile).transpose()
     }
 

@@ -147,7 +147,7 @@ pub fn compile(
         let Some(schema) = schemas.get(&*program.module.datas[compilation.item.data].name) else {
             continue;
         };
-        match compilation.compile(schema, backend) {
+        match compilation.compile(schema) {
             Ok(infer) => compiled.manifest.infers.push(infer),
             // Inferences with the same model have the same errors, so each error is kept only once.
             Err(CompileFailure::Program(found)) => {

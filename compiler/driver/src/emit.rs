@@ -112,7 +112,7 @@ pub fn emit(
         return Ok(format!("{function}\n"));
     }
     let backend = backend(stage, options)?;
-    let precision = compilation.precision(backend)?;
+    let precision = compilation.precision()?;
     compilation.views = reads_views(stage, backend);
     let loops = compilation.lower(name, &function, &states, precision)?;
     of_loops(&loops, stage, backend, options)
@@ -135,7 +135,8 @@ fn after(
     } else {
         // All passes run before the backend, so the result is the same for every backend. The
         // reference interpreter is the fastest choice, because it does not generate code.
-        compilation.compile(schema, &Reference)?;
+        compilation.backend = &Reference;
+        compilation.compile(schema)?;
     }
     let ran: Vec<&str> = compilation
         .context

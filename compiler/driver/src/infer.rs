@@ -24,7 +24,6 @@ use bnnc_hir::elaborate::bind::target::displaced;
 use bnnc_hir::elaborate::bind::{bind, integers};
 use bnnc_hir::elaborate::posterior::Rest;
 use bnnc_hir::tree::{InferenceTarget, SettingValue};
-use bnnc_loops::backend::Backend;
 use bnnc_rewrite::methods::divergence::{Divergence, divergence};
 use bnnc_rewrite::methods::likelihood::choice::Layers;
 use bnnc_rewrite::methods::task::TrainingSettings;
@@ -227,11 +226,7 @@ impl<'a> Compilation<'a> {
     ///
     /// # Errors
     /// Fails if one of the stages fails.
-    pub fn compile(
-        &mut self,
-        schema: &Schema,
-        backend: &dyn Backend,
-    ) -> Result<InferenceBlock, CompileFailure> {
+    pub fn compile(&mut self, schema: &Schema) -> Result<InferenceBlock, CompileFailure> {
         let clock = Instant::now();
         let elaborated = self.elaborate(schema)?;
         let method = methods::of(self.item.method.finds);
@@ -239,20 +234,19 @@ impl<'a> Compilation<'a> {
             return Err(diagnostics::nothing_to_sample(self.item, true).into());
         }
         let densities = self.density(&elaborated.model)?;
-        let positions = self.row_positions(&densities, &elaborated.model, backend)?;
-        let before = self.prior(&densities, &elaborated.model, backend)?;
+        let positions = self.row_positions(&densities, &elaborated.model)?;
+        let before = self.prior(&densities, &elaborated.model)?;
         let (elaborated, densities) = self.grouped(elaborated, densities)?;
         let parts = Parts {
             elaborated: &elaborated,
             densities: &densities,
             schema,
-            backend,
         };
         let programs = method.programs(self, parts)?;
-        let precision = self.precision(backend)?;
+        let precision = self.precision()?;
         // The prediction program does not change states, so its list of states is empty.
-        let predict = self.program("predict", &programs.predict, precision, backend)?;
-        let sites = self.program("sites", &programs.sites, precision, backend)?;
+        let predict = self.program("predict", &programs.predict, precision)?;
+        let sites = self.program("sites", &programs.sites, precision)?;
         let names = names(self.model(), &elaborated, schema);
         let mut bindings = elaborated.bound.ports;
         crate::intercepts::mark(&mut bindings, &elaborated.model.function);

@@ -19,7 +19,6 @@ use bnnc_abi::data::Schema;
 use bnnc_abi::manifest::{InferenceBlock, SiteReport, State, Work};
 use bnnc_abi::method::{Finds, MethodDef};
 use bnnc_graph::function::Function;
-use bnnc_loops::backend::Backend;
 use bnnc_rewrite::density::Densities;
 
 /// The inputs from which the programs of a method are built.
@@ -31,8 +30,6 @@ pub(crate) struct Parts<'a> {
     pub densities: &'a Densities,
     /// The sizes, columns and levels of the data.
     pub schema: &'a Schema,
-    /// The code generator.
-    pub backend: &'a dyn Backend,
 }
 
 /// The programs of an inference block, and the properties that every method reports.

@@ -143,9 +143,9 @@ impl Compilation<'_> {
         infer: &InferenceBlock,
         (trained, grown): (&Model, &Model),
     ) -> Result<InferenceBlock, CompileFailure> {
-        let backend = backends::chosen(&self.options.backend)?;
+        backends::chosen(&self.options.backend)?;
         let densities = self.density(grown)?;
-        let positions = self.row_positions(&densities, grown, backend)?;
+        let positions = self.row_positions(&densities, grown)?;
         let origin = |site: &Site| match trained.sites.iter().find(|old| old.name == site.name) {
             Some(old) if old.ty.shape != site.ty.shape => ValueOrigin::GivenBelow(old.ty.shape.clone()),
             _ => ValueOrigin::Given,
@@ -162,7 +162,7 @@ impl Compilation<'_> {
             from: None,
         };
         Ok(InferenceBlock {
-            predict: self.program("new_levels", &predict, infer.precision, backend)?,
+            predict: self.program("new_levels", &predict, infer.precision)?,
             states: grown.sites.iter().map(state).collect(),
             positions,
             ..infer.clone()

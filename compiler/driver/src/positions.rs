@@ -6,7 +6,6 @@ use bnnc_abi::manifest::{PositionCheck, Positions};
 use bnnc_base::dtype::Precision;
 use bnnc_base::fault::Fault;
 use bnnc_graph::model::Model;
-use bnnc_loops::backend::Backend;
 use bnnc_rewrite::density::Densities;
 use bnnc_rewrite::methods::positions::{self, positions};
 use bnnc_rewrite::pipelines;
@@ -24,7 +23,6 @@ impl Compilation<'_> {
         &mut self,
         densities: &Densities,
         model: &Model,
-        backend: &dyn Backend,
     ) -> Result<Option<Positions>, Fault> {
         let Some(found) = positions(&densities.row_log_likelihood, model) else {
             return Ok(None);
@@ -33,7 +31,7 @@ impl Compilation<'_> {
         // The program runs in double precision, because single precision does not represent odd
         // integers above 2^24.
         Ok(Some(Positions {
-            program: self.program("positions", &function, Precision::F64, backend)?,
+            program: self.program("positions", &function, Precision::F64)?,
             checks: found.checks,
         }))
     }

@@ -6,7 +6,6 @@ use bnnc_abi::manifest::NoPrior;
 use bnnc_base::fault::Fault;
 use bnnc_graph::model::Model;
 use bnnc_hir::elaborate::bind::DataBindings;
-use bnnc_loops::backend::Backend;
 use bnnc_rewrite::density::Densities;
 use bnnc_rewrite::methods::prior::{self, ValueOrigin};
 use bnnc_rewrite::pipelines;
@@ -28,14 +27,13 @@ impl Compilation<'_> {
         &mut self,
         densities: &Densities,
         model: &Model,
-        backend: &dyn Backend,
     ) -> Result<Result<Artifact, NoPrior>, Fault> {
         let function = match prior::predict(densities, model, &|_| ValueOrigin::Prior) {
             Ok(function) => function,
             Err(why) => return Ok(Err(NoPrior(why.to_string()))),
         };
         let function = self.untraced(&pipelines::PRIOR, function)?;
-        let precision = self.precision(backend)?;
-        Ok(Ok(self.program("prior", &function, precision, backend)?))
+        let precision = self.precision()?;
+        Ok(Ok(self.program("prior", &function, precision)?))
     }
 }

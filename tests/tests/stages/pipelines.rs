@@ -117,8 +117,8 @@ fn ran() -> Vec<(&'static str, Vec<&'static str>)> {
         for id in program.module.infers.ids() {
             let mut compilation = Compilation::new(&program, id, &options);
             let schema = schemas(&program).into_values().next().unwrap();
-            let backend = backends::lookup("reference").unwrap();
-            let Ok(_) = compilation.compile(&schema, backend) else {
+            compilation.backend = backends::lookup("reference").unwrap();
+            let Ok(_) = compilation.compile(&schema) else {
                 panic!("{}", path.display());
             };
             let mut passes = Vec::new();
@@ -173,7 +173,7 @@ fn verification_is_turned_on_by_an_option() {
     let mut compilation = Compilation::new(&program, id, &options);
     assert!(compilation.context.verify);
     let schema = schemas(&program).into_values().next().unwrap();
-    let backend = backends::lookup("reference").unwrap();
-    let compiled: Result<_, CompileFailure> = compilation.compile(&schema, backend);
+    compilation.backend = backends::lookup("reference").unwrap();
+    let compiled: Result<_, CompileFailure> = compilation.compile(&schema);
     assert!(compiled.is_ok());
 }

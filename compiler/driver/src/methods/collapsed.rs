@@ -76,7 +76,6 @@ impl Compilation<'_> {
         let Parts {
             elaborated,
             densities,
-            backend,
             ..
         } = parts;
         let asked = self.options_of::<CollapsedOptions>()?;
@@ -87,15 +86,15 @@ impl Compilation<'_> {
             self.context.warnings.push(warning);
         }
         let objective = self.objective(elaborated, densities)?;
-        let (train, cost) = self.train(&objective, elaborated, backend)?;
-        let means = self.means(&objective, backend)?;
+        let (train, cost) = self.train(&objective, elaborated)?;
+        let means = self.means(&objective)?;
         let moved = with_means(&found.moved, &elaborated.model);
         let iterates = self.iterates(train, moved, means, SNAPSHOTS)?;
         // These programs run in double precision. The integral is a sum over the pieces between
         // kinks. On which side of a kink a piece lies is determined by the sign of a number that
         // may be close to zero. Rounding in single precision could change this sign.
-        let local = self.optional_program("local", found.local.as_ref(), Precision::F64, backend)?;
-        let plain = self.optional_program("plain", found.plain.as_ref(), Precision::F64, backend)?;
+        let local = self.optional_program("local", found.local.as_ref(), Precision::F64)?;
+        let plain = self.optional_program("plain", found.plain.as_ref(), Precision::F64)?;
         let reports = objective.reports.into_iter();
         let reports = reports.map(|site| report(site, &found, &options));
         Ok(Programs {

@@ -12,7 +12,6 @@ use bnnc_abi::code::Artifact;
 use bnnc_abi::manifest::{SiteReport, Train, Work};
 use bnnc_abi::methods::iterates::{Covariance, Ensemble, Swag, SwagOptions};
 use bnnc_graph::model::Model;
-use bnnc_loops::backend::Backend;
 use bnnc_rewrite::density::Densities;
 use bnnc_rewrite::methods::sample::{self, PositionPrograms};
 use bnnc_rewrite::methods::train::Objective;
@@ -94,7 +93,6 @@ impl Compilation<'_> {
         let Parts {
             elaborated,
             densities,
-            backend,
             ..
         } = parts;
         let positions = self.positions(elaborated, densities)?;
@@ -102,8 +100,8 @@ impl Compilation<'_> {
             return Err(nothing_to_sample(self.item, elaborated.model.sites.is_empty()).into());
         }
         let objective = self.objective(elaborated, densities)?;
-        let (train, cost) = self.train(&objective, elaborated, backend)?;
-        let means = self.means(&objective, backend)?;
+        let (train, cost) = self.train(&objective, elaborated)?;
+        let means = self.means(&objective)?;
         let moved = with_means(&positions.moved, &elaborated.model);
         let (work, family) = made(self, train, moved, means)?;
         let report = |site: SiteReport| SiteReport {
@@ -140,13 +138,9 @@ impl Compilation<'_> {
     }
 
     /// Compiles the program that recomputes running means. Returns `None` if the objective does not have it.
-    pub(crate) fn means(
-        &mut self,
-        objective: &Objective,
-        backend: &dyn Backend,
-    ) -> Result<Option<Artifact>, CompileFailure> {
-        let precision = self.precision(backend)?;
-        Ok(self.optional_program("means", objective.means.as_ref(), precision, backend)?)
+    pub(crate) fn means(&mut self, objective: &Objective) -> Result<Option<Artifact>, CompileFailure> {
+        let precision = self.precision()?;
+        Ok(self.optional_program("means", objective.means.as_ref(), precision)?)
     }
 
     /// Returns the part of the manifest that collects iterates. `moved` has the names of the states

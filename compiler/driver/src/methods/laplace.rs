@@ -21,7 +21,6 @@ use bnnc_abi::plan::Plan;
 use bnnc_base::fault::Fault;
 use bnnc_graph::function::Function;
 use bnnc_hir::tree::SettingValue;
-use bnnc_loops::backend::Backend;
 use bnnc_rewrite::density::Densities;
 use bnnc_rewrite::methods::laplace::likelihood::ZeroDerivative;
 use bnnc_rewrite::methods::laplace::{self, Approximation, OptionalPrograms, choice};
@@ -62,7 +61,6 @@ impl Compilation<'_> {
             elaborated,
             densities,
             schema,
-            backend,
         } = parts;
         let options = self.laplace_options()?;
         self.going_together(&options, schema)?;
@@ -72,7 +70,7 @@ impl Compilation<'_> {
         self.curved(&options, densities, &found)?;
         self.linked(&options, &found)?;
         self.tunable(&options, &found)?;
-        let (train, cost) = self.train(&objective, elaborated, backend)?;
+        let (train, cost) = self.train(&objective, elaborated)?;
         let cost = Cost {
             variational_parameters: found.weights.iter().map(|weights| weights.elements).sum(),
             ..cost
@@ -80,7 +78,7 @@ impl Compilation<'_> {
         let laplace = Laplace {
             train,
             search: self.searches()?,
-            programs: self.approximating(&found, backend)?,
+            programs: self.approximating(&found)?,
             weights: found.weights,
             noise: found.noise,
             parameters: found.parameters,
@@ -88,7 +86,7 @@ impl Compilation<'_> {
             likelihood: found.likelihood,
             independent: found.independent,
             blocks: found.blocks,
-            smaller: self.smaller(found.smaller, backend)?,
+            smaller: self.smaller(found.smaller)?,
             options,
         };
         Ok(Programs {
@@ -146,31 +144,26 @@ impl Compilation<'_> {
     }
 
     /// Compiles the functions of the Laplace approximation.
-    fn approximating(
-        &mut self,
-        found: &Approximation,
-        backend: &dyn Backend,
-    ) -> Result<plain::Programs, Fault> {
-        let precision = self.precision(backend)?;
+    fn approximating(&mut self, found: &Approximation) -> Result<plain::Programs, Fault> {
+        let precision = self.precision()?;
         Ok(plain::Programs {
-            rows: self.program("rows", &found.rows, precision, backend)?,
-            gradient: self.program("gradient", &found.gradient, precision, backend)?,
-            prior: self.program("prior", &found.prior, precision, backend)?,
-            jacobian: self.optional_program("jacobian", found.jacobian.as_ref(), precision, backend)?,
-            selected: self.optional_program("selected", found.selected.as_ref(), precision, backend)?,
-            squares: self.optional_program("squares", found.squares.as_ref(), precision, backend)?,
-            spread: self.optional_program("spread", found.spread.as_ref(), precision, backend)?,
-            rotated: self.optional_program("rotated", found.rotated.as_ref(), precision, backend)?,
-            factors: self.optional_program("factors", found.factors.as_ref(), precision, backend)?,
-            products: self.optional_program("products", found.products.as_ref(), precision, backend)?,
+            rows: self.program("rows", &found.rows, precision)?,
+            gradient: self.program("gradient", &found.gradient, precision)?,
+            prior: self.program("prior", &found.prior, precision)?,
+            jacobian: self.optional_program("jacobian", found.jacobian.as_ref(), precision)?,
+            selected: self.optional_program("selected", found.selected.as_ref(), precision)?,
+            squares: self.optional_program("squares", found.squares.as_ref(), precision)?,
+            spread: self.optional_program("spread", found.spread.as_ref(), precision)?,
+            rotated: self.optional_program("rotated", found.rotated.as_ref(), precision)?,
+            factors: self.optional_program("factors", found.factors.as_ref(), precision)?,
+            products: self.optional_program("products", found.products.as_ref(), precision)?,
             prior_products: self.optional_program(
                 "prior_products",
                 found.prior_products.as_ref(),
                 precision,
-                backend,
             )?,
-            inputs: self.program("inputs", &found.inputs, precision, backend)?,
-            functions: self.program("functions", &found.functions, precision, backend)?,
+            inputs: self.program("inputs", &found.inputs, precision)?,
+            functions: self.program("functions", &found.functions, precision)?,
         })
     }
 
@@ -179,10 +172,9 @@ impl Compilation<'_> {
     fn smaller(
         &mut self,
         found: Option<laplace::SmallerPrograms>,
-        backend: &dyn Backend,
     ) -> Result<Option<Box<plain::Smaller>>, Fault> {
         let Some(found) = found else { return Ok(None) };
-        let precision = self.precision(backend)?;
+        let precision = self.precision()?;
         let mut plan = |name: &str, function: &Function| -> Result<Plan, Fault> {
             Ok(self.lower(name, function, &[], precision)?.plan)
         };

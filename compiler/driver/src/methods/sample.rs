@@ -22,7 +22,6 @@ use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Dim, Sizes, Symbol};
 use bnnc_graph::function::Value;
 use bnnc_hir::tree::SettingValue;
-use bnnc_loops::backend::Backend;
 use bnnc_rewrite::density::Densities;
 use bnnc_rewrite::methods::sample::{self, SamplingPrograms};
 use std::sync::Arc;
@@ -83,7 +82,6 @@ impl Compilation<'_> {
             elaborated,
             densities,
             schema,
-            backend,
         } = parts;
         let options = self.options_of::<ChainOptions>()?;
         let sampled = self.sampled(elaborated, densities)?;
@@ -94,8 +92,8 @@ impl Compilation<'_> {
         let transition = self.transition(sampler, &sampled)?;
         let checked = transition.part().check(schema.train, &options);
         checked.map_err(|found| self.conflict(&found))?;
-        let precision = self.precision(backend)?;
-        let prepare = self.prepare(&sampled, precision, backend)?;
+        let precision = self.precision()?;
+        let prepare = self.prepare(&sampled, precision)?;
         let alone = self.lower("density", &sampled.density, &[], precision)?;
         let rows = self.lower("rows", &sampled.rows, &[], precision)?;
         let sizes = Sizes::default()
@@ -115,9 +113,9 @@ impl Compilation<'_> {
         };
         let sampling = Sampling {
             prepare,
-            density: self.code(density, backend)?,
+            density: self.code(density)?,
             lanes,
-            rows: self.code(rows, backend)?,
+            rows: self.code(rows)?,
             moved: sampled.moved.iter().map(|name| name.to_string()).collect(),
             noncentred: sampled.noncentred.clone(),
             jumps: sampled.jumps.iter().map(|name| name.to_string()).collect(),
@@ -141,7 +139,6 @@ impl Compilation<'_> {
         &mut self,
         sampled: &SamplingPrograms,
         precision: Precision,
-        backend: &dyn Backend,
     ) -> Result<Option<Prepare>, Fault> {
         let Some(function) = &sampled.prepare else {
             return Ok(None);
@@ -156,7 +153,7 @@ impl Compilation<'_> {
         };
         let columns = function.results.iter().map(column).collect();
         Ok(Some(Prepare {
-            program: self.program("prepare", function, precision, backend)?,
+            program: self.program("prepare", function, precision)?,
             columns,
         }))
     }

@@ -9,7 +9,6 @@ use bnnc_abi::cost::Cost;
 use bnnc_abi::manifest::{InferenceBlock, Pruning, Train, Training, Work};
 use bnnc_abi::method::MethodDef;
 use bnnc_base::dtype::Precision;
-use bnnc_loops::backend::Backend;
 use bnnc_rewrite::density::Densities;
 use bnnc_rewrite::methods::train::{Objective, prune};
 
@@ -56,12 +55,11 @@ impl Compilation<'_> {
         let Parts {
             elaborated,
             densities,
-            backend,
             ..
         } = parts;
         let objective = self.objective(elaborated, densities)?;
-        let (mut train, cost) = self.train(&objective, elaborated, backend)?;
-        train.pruning = self.pruning(elaborated, densities, backend)?;
+        let (mut train, cost) = self.train(&objective, elaborated)?;
+        train.pruning = self.pruning(elaborated, densities)?;
         Ok(Programs {
             work: Work::Train(Box::new(train)),
             predict: objective.predict,
@@ -77,10 +75,9 @@ impl Compilation<'_> {
         &mut self,
         objective: &Objective,
         elaborated: &ElaboratedInference,
-        backend: &dyn Backend,
     ) -> Result<(Train, Cost), CompileFailure> {
         let options = self.training()?;
-        let precision = self.precision(backend)?;
+        let precision = self.precision()?;
         let names: Vec<String> = objective.states.iter().map(|state| state.name.clone()).collect();
         let step = self.lower("train", &objective.train, &names, precision)?;
         let cost = Cost {
@@ -90,11 +87,11 @@ impl Compilation<'_> {
             step: bnnc_lower::cost::estimate(&step),
             ..Cost::default()
         };
-        let step = self.code(step, backend)?;
+        let step = self.code(step)?;
         // The check runs in double precision, because with many rows, relevant differences between
         // losses can be smaller than the rounding errors of single precision.
         let gradient = objective.gradient.as_ref();
-        let gradient = self.optional_program("gradient", gradient, Precision::F64, backend)?;
+        let gradient = self.optional_program("gradient", gradient, Precision::F64)?;
         let train = Train {
             step,
             gradient,
@@ -113,7 +110,6 @@ impl Compilation<'_> {
         &mut self,
         elaborated: &ElaboratedInference,
         densities: &Densities,
-        backend: &dyn Backend,
     ) -> Result<Option<Pruning>, CompileFailure> {
         let Some(vi) = elaborated.vi.as_ref().filter(|vi| !vi.prune.is_empty()) else {
             return Ok(None);
@@ -126,14 +122,14 @@ impl Compilation<'_> {
             let diagnostic = diagnostics::nothing_to_prune(self.item, &functions.untouched);
             return Err(diagnostic.into());
         }
-        let precision = self.precision(backend)?;
+        let precision = self.precision()?;
         let untouched = functions.untouched.into_iter();
         Ok(Some(Pruning {
             fractions: vi.prune.clone(),
             sites: functions.sites.iter().map(|site| site.to_string()).collect(),
             untouched: untouched.map(|(site, why)| (site.to_string(), why)).collect(),
-            moments: self.program("moments", &functions.moments, precision, backend)?,
-            predict: self.program("predict_pruned", &functions.predict, precision, backend)?,
+            moments: self.program("moments", &functions.moments, precision)?,
+            predict: self.program("predict_pruned", &functions.predict, precision)?,
         }))
     }
 

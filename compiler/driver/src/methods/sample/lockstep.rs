@@ -43,7 +43,6 @@ use bnnc_abi::code::Artifact;
 use bnnc_abi::methods::sampling::ChainOptions;
 use bnnc_abi::plan::{Plan, PlanStep};
 use bnnc_base::dtype::Precision;
-use bnnc_loops::backend::Backend;
 use bnnc_loops::ir::LoopProgram;
 use bnnc_rewrite::methods::sample::SamplingPrograms;
 
@@ -95,14 +94,13 @@ impl Compilation<'_> {
         &mut self,
         sampled: &SamplingPrograms,
         in_lockstep: bool,
-        backend: &dyn Backend,
     ) -> Result<Artifact, CompileFailure> {
         let function = match in_lockstep {
             true => &sampled.lockstep(&mut self.context)?,
             false => &sampled.density,
         };
-        let precision = self.precision(backend)?;
-        Ok(self.program("density", function, precision, backend)?)
+        let precision = self.precision()?;
+        Ok(self.program("density", function, precision)?)
     }
 }
 
