@@ -10,11 +10,16 @@ pub use bnnc_grammar::is_keyword;
 use bnnc_hir::check::{CheckContext, Override, check};
 use bnnc_hir::tree::{InferItem, Module};
 use std::io::{Error, ErrorKind, Read, Result as IoResult};
+use std::num::NonZero;
 use std::path::Path;
+use std::thread::{self, Builder};
 
 /// The largest size of a program in bytes. Programs are far smaller, whether written by people or
 /// generated, and a text of this size can still be read in a moment.
 const LARGEST: u64 = 16 << 20;
+
+/// The largest number of threads that parse the library. Starting a thread takes about as long as parsing a small file.
+const MOST_THREADS: usize = 4;
 
 /// A checked program.
 pub struct CheckedProgram {
@@ -60,13 +65,31 @@ pub fn read(path: &Path) -> IoResult<String> {
     String::from_utf8(text).map_err(|_| Error::new(ErrorKind::InvalidData, "the text is not UTF-8"))
 }
 
-/// Parses the library. A test ensures that the files of the library parse without diagnostics.
+/// Parses the library. The files are parsed on several threads, because they do not depend on each other. A test
+/// ensures that the files of the library parse without diagnostics.
 pub fn library(sources: &mut SourceMap) -> Vec<ast::SourceFile> {
-    let parse = |(path, text): &(&str, &str)| {
-        let source = sources.add(&format!("library/{path}"), text);
-        bnnc_grammar::parse::parse(&source).0
-    };
-    bnnc_stdlib::FILES.iter().map(parse).collect()
+    let add = |(path, text): &(&str, &str)| sources.add(&format!("library/{path}"), text);
+    let files: Vec<Source> = bnnc_stdlib::FILES.iter().map(add).collect();
+    let threads = thread::available_parallelism().map_or(1, NonZero::get);
+    let size = files.len().div_ceil(threads.min(MOST_THREADS));
+    let (own, others) = files.split_at(size);
+    thread::scope(|scope| {
+        let start = |files| Builder::new().spawn_scoped(scope, move || parsed(files)).ok();
+        let workers: Vec<_> = others.chunks(size).map(|files| (files, start(files))).collect();
+        let mut library = parsed(own);
+        for (files, worker) in workers {
+            // If a thread did not start, this thread does its work.
+            let result = worker.and_then(|worker| worker.join().ok());
+            library.extend(result.unwrap_or_else(|| parsed(files)));
+        }
+        library
+    })
+}
+
+/// Parses several files, in order.
+fn parsed(files: &[Source]) -> Vec<ast::SourceFile> {
+    let parse = |source| bnnc_grammar::parse::parse(source).0;
+    files.iter().map(parse).collect()
 }
 
 /// Parses and checks a program. `name` is the path of the program. Paths in the program are

@@ -12,7 +12,8 @@ use crate::node_images::NodeImages;
 use crate::op::{Op, OpDef};
 use crate::types::Type;
 use hashbrown::HashTable;
-use std::hash::{DefaultHasher, Hash, Hasher};
+use rustc_hash::FxHasher;
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 /// A function under construction. The builder stores equal applications of an op only once, and
@@ -20,8 +21,9 @@ use std::sync::Arc;
 #[derive(Debug, Default)]
 pub struct Builder {
     function: Function,
-    /// The applications so far, in a hash table by op, operands and attributes.
-    seen: HashTable<Value>,
+    /// The applications so far, in a hash table by op, operands and attributes. Each entry keeps its hash, so that the
+    /// table can grow without hashing its nodes again.
+    seen: HashTable<(u64, Value)>,
 }
 
 impl Builder {
@@ -67,16 +69,16 @@ impl Builder {
         attrs: Attrs,
     ) -> Result<Value, CallError> {
         let nodes = &self.function.nodes;
-        let is_same = |value: &Value| match &nodes[*value].kind {
+        let hash = hash(op, args, &attrs);
+        let is_same = |(known_hash, value): &(u64, Value)| match &nodes[*value].kind {
             NodeKind::Param(_) => false,
             NodeKind::Apply {
                 op: known,
                 args: known_args,
                 attrs: known_attrs,
-            } => known.is(op) && known_args == args && *known_attrs == attrs,
+            } => *known_hash == hash && known.is(op) && known_args == args && *known_attrs == attrs,
         };
-        let hash = hash(op, args, &attrs);
-        if let Some(value) = self.seen.find(hash, is_same) {
+        if let Some((_, value)) = self.seen.find(hash, is_same) {
             return Ok(*value);
         }
         let types: Vec<&Type> = args.iter().map(|value| self.function.ty(*value)).collect();
@@ -91,12 +93,7 @@ impl Builder {
             ty,
             label: None,
         });
-        let nodes = &self.function.nodes;
-        self.seen
-            .insert_unique(hash, value, |value| match &nodes[*value].kind {
-                NodeKind::Param(_) => unreachable!("only applications are entered"),
-                NodeKind::Apply { op, args, attrs } => self::hash(op.0, args, attrs),
-            });
+        self.seen.insert_unique(hash, (hash, value), |(hash, _)| *hash);
         Ok(value)
     }
 
@@ -188,7 +185,7 @@ impl Builder {
 
 /// Returns the hash of an op with its operands and attributes.
 fn hash(op: &'static OpDef, args: &[Value], attrs: &[Attr]) -> u64 {
-    let mut hasher = DefaultHasher::new();
+    let mut hasher = FxHasher::default();
     (std::ptr::from_ref(op), args, attrs).hash(&mut hasher);
     hasher.finish()
 }

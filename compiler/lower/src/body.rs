@@ -11,7 +11,7 @@ use bnnc_base::fault::Fault;
 use bnnc_base::shape::Dim;
 use bnnc_loops::ir::InstId;
 use bnnc_math::scalar::Scalar;
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 use std::rc::Rc;
 
 /// A position along one axis of a tensor, or in a buffer. The position depends on the point of the
@@ -114,11 +114,11 @@ pub struct BodyBuilder<'a> {
     pub insts: Vec<(BodyOp, DType)>,
     /// The stored tensors that the body evaluates itself and does not load.
     pub inlined: Vec<TensorId>,
-    interned: HashMap<(BodyOp, DType), InstId>,
+    interned: FxHashMap<(BodyOp, DType), InstId>,
     points: Vec<Rc<[ElementPosition]>>,
-    numbers: HashMap<Rc<[ElementPosition]>, Point>,
-    memo: HashMap<(TensorId, Point), InstId>,
-    registers: HashMap<(TensorId, ElementPosition), InstId>,
+    numbers: FxHashMap<Rc<[ElementPosition]>, Point>,
+    memo: FxHashMap<(TensorId, Point), InstId>,
+    registers: FxHashMap<(TensorId, ElementPosition), InstId>,
 }
 
 impl<'a> BodyBuilder<'a> {
@@ -130,11 +130,11 @@ impl<'a> BodyBuilder<'a> {
             rank,
             insts: Vec::new(),
             inlined: Vec::new(),
-            interned: HashMap::new(),
+            interned: FxHashMap::default(),
             points: Vec::new(),
-            numbers: HashMap::new(),
-            memo: HashMap::new(),
-            registers: HashMap::new(),
+            numbers: FxHashMap::default(),
+            memo: FxHashMap::default(),
+            registers: FxHashMap::default(),
         }
     }
 

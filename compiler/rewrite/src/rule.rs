@@ -7,7 +7,7 @@ use bnnc_base::arena::Id;
 use bnnc_base::fault::Fault;
 use bnnc_graph::attr::Attr;
 use bnnc_graph::builder::Builder;
-use bnnc_graph::function::{Function, Value};
+use bnnc_graph::function::{Function, Node, NodeKind, Value};
 use bnnc_graph::op::Op;
 use bnnc_graph::ops;
 use bnnc_graph::types::Type;
@@ -272,20 +272,33 @@ pub fn remove_dead(function: &Function) -> Function {
             }
         }
     }
-    let mut builder = Builder::new(&function.name);
+    let mut kept = Function {
+        name: function.name.clone(),
+        ..Function::default()
+    };
     // Every parameter is kept, in order, because the parameters are the signature.
-    let params: Vec<Option<Value>> = (function.params.iter())
-        .map(|param| Some(builder.param_like(function, *param)))
+    let params = function.params.iter();
+    kept.params = params
+        .map(|param| kept.nodes.push(function.nodes[*param].clone()))
         .collect();
+    let params: Vec<Option<Value>> = kept.params.iter().copied().map(Some).collect();
+    // The nodes are copied with their types. A builder would infer every type again and search for equal nodes, although
+    // the nodes of a function already differ from each other.
     let copies = function.map_nodes(params, |call, copies| {
-        let args: Vec<Value> = copies.of(call.args).into_iter().flatten().collect();
         live[call.value.index()].then(|| {
-            let copy = builder.apply(call.op.0, &args, call.attrs.to_vec());
-            builder.label_as(copy, call.label);
-            copy
+            let args = call.args.iter().filter_map(|arg| copies[*arg]).collect();
+            kept.nodes.push(Node {
+                kind: NodeKind::Apply {
+                    op: call.op,
+                    args,
+                    attrs: call.attrs.to_vec(),
+                },
+                ty: function.ty(call.value).clone(),
+                label: call.label.cloned(),
+            })
         })
     });
     let result = |(name, value): &(Arc<str>, Value)| Some((name.clone(), copies[*value]?));
-    let results = function.results.iter().filter_map(result).collect();
-    builder.finish(results)
+    kept.results = function.results.iter().filter_map(result).collect();
+    kept
 }
