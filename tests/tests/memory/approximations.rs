@@ -1,6 +1,6 @@
 //! Laplace approximations, and inferences that use earlier inferences.
 
-use crate::setup::{HELD, PEAK, TURN, folder, measured, network, predicted, table};
+use crate::setup::{beside_others, folder, measured, network, peak_of_thread, predicted, table};
 use bnnc_base::dtype::Precision;
 use bnnc_core::context::Context;
 use bnnc_driver::options::CompileOptions;
@@ -8,8 +8,7 @@ use bnnc_kernels::pool::Pool;
 use bnnc_methods::laplace::{joint, memory, slopes};
 use bnnc_tests::compile;
 use bnnc_tests::compile::options;
-use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 /// The number of bytes by which a run may exceed the prediction. Names, tables of ports and small
 /// vectors are not predicted.
@@ -19,7 +18,7 @@ const SLACK: u64 = 512 << 10;
 /// prediction is just as accurate if the factors and the noise are tuned during the search.
 #[test]
 fn approximations_are_predicted_in_every_form() {
-    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let _turn = beside_others();
     let folder = folder();
     let file = table(&folder, 300);
     let mut faults = Vec::new();
@@ -60,7 +59,7 @@ fn approximations_are_predicted_in_every_form() {
         let program = network(&file, hidden, "").replace("vi(Q, rows) { epochs = 1,", &infer);
         let path = folder.join("approximations.bnn");
         let compiled = compile::text(&path, &program, &self::options("cranelift", Some(precision)));
-        let (predicted, measured) = (predicted(&compiled), measured(&compiled) as u64);
+        let (predicted, measured) = (predicted(&compiled), measured(&compiled));
         let ratio = predicted as f64 / measured as f64;
         println!("{options}: predicted {predicted}, measured {measured}, ratio {ratio:.3}");
         let is_near = measured <= predicted + SLACK && predicted * 4 <= measured * 5 + 4 * SLACK;
@@ -75,7 +74,7 @@ fn approximations_are_predicted_in_every_form() {
 /// results out.
 #[test]
 fn earlier_inferences_are_named_in_the_error() {
-    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let _turn = beside_others();
     let folder = folder();
     let file = table(&folder, 300);
     let small = "infer fit = laplace(Net, rows) { epochs = 1, structure = diagonal }";
@@ -116,7 +115,7 @@ fn earlier_inferences_are_named_in_the_error() {
 /// 721 numbers, because there are 721 weights.
 #[test]
 fn approximations_of_ensembles_are_predicted() {
-    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let _turn = beside_others();
     let folder = folder();
     let file = table(&folder, 300);
     let mixture = |members: usize| {
@@ -128,7 +127,7 @@ fn approximations_of_ensembles_are_predicted() {
         let program = program.replace("optimiser = Adam(1e-3), ", "");
         let path = folder.join("members.bnn");
         let compiled = compile::text(&path, &program, &options("cranelift", None));
-        (predicted(&compiled), measured(&compiled) as u64)
+        (predicted(&compiled), measured(&compiled))
     };
     let (few, many) = (mixture(2), mixture(12));
     println!("predicted and measured {few:?} {many:?}");
@@ -144,7 +143,7 @@ fn approximations_of_ensembles_are_predicted() {
 /// memory.
 #[test]
 fn joint_covariances_and_slopes_are_predicted() {
-    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let _turn = beside_others();
     let folder = folder();
     let file = table(&folder, 600);
     let mut faults = Vec::new();
@@ -167,10 +166,7 @@ fn joint_covariances_and_slopes_are_predicted() {
         let (dataset, members) = (&outcome.dataset, &found.members[..]);
         let (rows, programs) = (&dataset.train, (infer, laplace));
         let mut check = |what: &str, predicted: u64, made: &dyn Fn() -> bool| {
-            let before = HELD.load(Ordering::Relaxed);
-            PEAK.store(before, Ordering::Relaxed);
-            assert!(made());
-            let measured = (PEAK.load(Ordering::Relaxed) - before) as u64;
+            let measured = peak_of_thread(|| assert!(made()));
             println!("{what}, {structure}: predicted {predicted}, measured {measured}");
             // The prediction does not include names and tables of ports.
             let is_near = measured <= predicted + (64 << 10) && predicted < 2 * measured;

@@ -4,48 +4,104 @@ use bnnc_tests::compile;
 use bnnc_tests::compile::Compiled;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicIsize, AtomicUsize, Ordering};
+use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 /// An allocator that passes every call to the system's allocator. The allocator records the number
-/// of bytes in use, and the peak of this number.
+/// of bytes in use and the peak of this number, for each thread and for the whole process.
 pub struct Tracking;
 
-pub static HELD: AtomicUsize = AtomicUsize::new(0);
+/// The bytes in use, and the highest number of bytes since the peak was last reset.
+pub struct Count {
+    held: AtomicIsize,
+    peak: AtomicIsize,
+}
 
-pub static PEAK: AtomicUsize = AtomicUsize::new(0);
+impl Count {
+    const fn new() -> Count {
+        Count {
+            held: AtomicIsize::new(0),
+            peak: AtomicIsize::new(0),
+        }
+    }
 
-/// Only one test at a time measures memory.
-pub static TURN: Mutex<()> = Mutex::new(());
+    /// Adds `bytes`, which is negative for memory that was freed.
+    fn add(&self, bytes: isize) {
+        let held = self.held.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        self.peak.fetch_max(held, Ordering::Relaxed);
+    }
 
-pub fn grow(bytes: usize) {
-    let held = HELD.fetch_add(bytes, Ordering::Relaxed) + bytes;
-    PEAK.fetch_max(held, Ordering::Relaxed);
+    /// Returns the peak memory of a function, without memory that was in use before the call.
+    fn peak_of(&self, function: impl FnOnce()) -> u64 {
+        let before = self.held.load(Ordering::Relaxed);
+        self.peak.store(before, Ordering::Relaxed);
+        function();
+        (self.peak.load(Ordering::Relaxed) - before) as u64
+    }
+}
+
+static PROCESS: Count = Count::new();
+
+thread_local! {
+    /// The memory that this thread allocated and freed. A thread may free the memory of another
+    /// thread, so the number of bytes in use may be negative.
+    static THREAD: Count = const { Count::new() };
+}
+
+/// Tests that measure only one thread lock this for reading. A test that measures the whole process
+/// locks it for writing, so that no other test allocates memory meanwhile.
+static TURN: RwLock<()> = RwLock::new(());
+
+/// Begins a test that measures only one thread.
+pub fn beside_others() -> RwLockReadGuard<'static, ()> {
+    TURN.read().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Begins a test that measures the whole process.
+pub fn alone() -> RwLockWriteGuard<'static, ()> {
+    TURN.write().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn count(bytes: isize) {
+    PROCESS.add(bytes);
+    // A thread that ends frees memory after its thread-local values no longer exist.
+    let _ = THREAD.try_with(|thread| thread.add(bytes));
+}
+
+/// Returns the peak memory of a function that does not start other threads.
+pub fn peak_of_thread(function: impl FnOnce()) -> u64 {
+    THREAD.with(|thread| thread.peak_of(function))
+}
+
+/// Returns the peak memory of a function that starts other threads, in a test that is [`alone`].
+pub fn peak_of_process(function: impl FnOnce()) -> u64 {
+    PROCESS.peak_of(function)
 }
 
 // SAFETY: every call is passed to the system's allocator unchanged.
 unsafe impl GlobalAlloc for Tracking {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        grow(layout.size());
+        count(layout.size() as isize);
         // SAFETY: the caller guarantees the conditions.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        grow(layout.size());
+        count(layout.size() as isize);
         // SAFETY: the caller guarantees the conditions.
         unsafe { System.alloc_zeroed(layout) }
     }
 
     unsafe fn realloc(&self, address: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        grow(size);
-        HELD.fetch_sub(layout.size(), Ordering::Relaxed);
+        // Both blocks may be in use at the same time.
+        count(size as isize);
+        count(-(layout.size() as isize));
         // SAFETY: the caller guarantees the conditions.
         unsafe { System.realloc(address, layout, size) }
     }
 
     unsafe fn dealloc(&self, address: *mut u8, layout: Layout) {
-        HELD.fetch_sub(layout.size(), Ordering::Relaxed);
+        count(-(layout.size() as isize));
         // SAFETY: the caller guarantees the conditions.
         unsafe { System.dealloc(address, layout) }
     }
@@ -54,16 +110,13 @@ unsafe impl GlobalAlloc for Tracking {
 #[global_allocator]
 pub static ALLOCATOR: Tracking = Tracking;
 
-/// Returns the peak memory of a run. Memory that was in use before the run is not counted.
-pub fn measured(compiled: &Compiled) -> usize {
-    let before = HELD.load(Ordering::Relaxed);
-    PEAK.store(before, Ordering::Relaxed);
+/// Returns the peak memory of a run on one thread.
+pub fn measured(compiled: &Compiled) -> u64 {
     // Each run has a new thread. A thread keeps some memory until its end, and this memory must be
     // counted in every run.
-    let run = || compile::run(&compiled.manifest, 1).outcomes.len();
-    let outcomes = std::thread::scope(|scope| scope.spawn(run).join());
-    assert!(outcomes.is_ok_and(|outcomes| outcomes > 0));
-    PEAK.load(Ordering::Relaxed) - before
+    let run = || peak_of_thread(|| assert!(!compile::run(&compiled.manifest, 1).outcomes.is_empty()));
+    let peak = std::thread::scope(|scope| scope.spawn(run).join());
+    peak.expect("the run succeeds")
 }
 
 pub fn predicted(compiled: &Compiled) -> u64 {
@@ -107,8 +160,11 @@ pub fn table(folder: &Path, rows: usize) -> String {
     name
 }
 
+/// Creates a folder for one test. Tests that run at the same time do not share files.
 pub fn folder() -> PathBuf {
-    let folder = std::env::temp_dir().join(format!("bnnc-memory-{}", std::process::id()));
+    static COUNT: AtomicUsize = AtomicUsize::new(0);
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    let folder = std::env::temp_dir().join(format!("bnnc-memory-{}-{count}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("the folder is made");
     folder
 }
@@ -119,7 +175,7 @@ pub const SMALL: u64 = 2 << 20;
 
 /// Returns a description of the prediction if it is wrong.
 pub fn check(name: &str, compiled: &Compiled) -> Option<String> {
-    let (predicted, measured) = (predicted(compiled), measured(compiled) as u64);
+    let (predicted, measured) = (predicted(compiled), measured(compiled));
     let ratio = predicted as f64 / measured as f64;
     println!("{name}: predicted {predicted}, measured {measured}, ratio {ratio:.3}");
     let is_far = (ratio - 1.0).abs() > 0.1 && predicted.max(measured) > SMALL;

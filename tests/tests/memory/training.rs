@@ -1,6 +1,8 @@
 //! The memory of training runs: their steps, their data, and their limits.
 
-use crate::setup::{HELD, PEAK, TURN, check, folder, measured, network, predicted, table};
+use crate::setup::{
+    alone, beside_others, check, folder, measured, network, peak_of_process, peak_of_thread, predicted, table,
+};
 use bnnc_base::diagnostic::FaultyInput;
 use bnnc_base::dtype::Precision;
 use bnnc_core::context::Stop;
@@ -8,12 +10,10 @@ use bnnc_driver::options::CompileOptions;
 use bnnc_tests::compile;
 use bnnc_tests::compile::options;
 use std::path::Path;
-use std::sync::PoisonError;
-use std::sync::atomic::Ordering;
 
 #[test]
 fn predictions_hold_for_a_grid_of_models() {
-    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let _turn = beside_others();
     let folder = folder();
     let mut faults = Vec::new();
     for rows in [300, 20_000] {
@@ -46,7 +46,7 @@ fn predictions_hold_for_a_grid_of_models() {
 
 #[test]
 fn predictions_hold_for_every_example() {
-    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let _turn = beside_others();
     let mut faults = Vec::new();
     for path in compile::examples() {
         let options = CompileOptions {
@@ -75,7 +75,7 @@ fn pictures(file: &Path, rows: usize) {
 /// and 4 or 8 bytes in the input of the program.
 #[test]
 fn pixels_take_one_byte_each_until_a_batch_is_gathered() {
-    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let _turn = beside_others();
     let folder = folder();
     let (train, test) = (6000, 1500);
     pictures(&folder.join("train.bin"), train);
@@ -127,7 +127,7 @@ const COPIES: u64 = 512 << 10;
 /// weights would need 80 megabytes.
 #[test]
 fn memory_does_not_depend_on_draws_of_the_kl() {
-    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let _turn = beside_others();
     let folder = folder();
     // Training takes only two steps. The memory does not depend on the number of steps, and a step
     // with a thousand draws is slow.
@@ -143,7 +143,7 @@ fn memory_does_not_depend_on_draws_of_the_kl() {
             let peaks = [1, 10, 100, 1000].map(|draws| {
                 let program = divergence(&file, posterior, prior, draws);
                 let compiled = compile::text(&folder.join("net.bnn"), &program, &options("cranelift", None));
-                (predicted(&compiled), measured(&compiled) as u64)
+                (predicted(&compiled), measured(&compiled))
             });
             println!("{name}: predicted and measured {peaks:?}");
             let is_above = |peak: &(u64, u64)| peak.0 > peaks[1].0 + COPIES || peak.1 > peaks[1].1 + COPIES;
@@ -157,7 +157,7 @@ fn memory_does_not_depend_on_draws_of_the_kl() {
 /// still read stay in memory too. All other rows are freed.
 #[test]
 fn values_that_are_computed_once_are_predicted() {
-    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let _turn = beside_others();
     let folder = folder();
     let file = table(&folder, 20_000);
     let mut faults = Vec::new();
@@ -186,7 +186,7 @@ infer chain = {infer}
 /// has its own prediction program, and a second inference block starts from the first.
 #[test]
 fn splits_validation_and_several_inferences_are_predicted() {
-    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let _turn = beside_others();
     let program = r#"
 use layers::Dense
 data concrete = csv("data/concrete.csv") {
@@ -216,14 +216,12 @@ infer second = vi(Q, concrete) { epochs = 1, batch = 100, start = first, predict
 /// allocates memory.
 #[test]
 fn a_limit_rejects_a_run_before_it_allocates() {
-    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let _turn = beside_others();
     let folder = folder();
     let file = table(&folder, 300);
     let program = network(&file, 2000, "batch = 256, samples = 4");
     let compiled = compile::text(&folder.join("net.bnn"), &program, &options("cranelift", None));
     let need = predicted(&compiled);
-    let before = HELD.load(Ordering::Relaxed);
-    PEAK.store(before, Ordering::Relaxed);
     let run = |limit| {
         let options = bnnc_run::RunOptions {
             max_memory: Some(limit),
@@ -231,10 +229,12 @@ fn a_limit_rejects_a_run_before_it_allocates() {
         };
         bnnc_run::run(&compiled.manifest, &options)
     };
-    let Err(Stop::Diagnostics(diagnostics)) = run(need - 1) else {
+    let mut stopped = None;
+    let peak = peak_of_thread(|| stopped = Some(run(need - 1)));
+    assert!(peak < 64 << 10);
+    let Some(Err(Stop::Diagnostics(diagnostics))) = stopped else {
         panic!("it was not refused");
     };
-    assert!(PEAK.load(Ordering::Relaxed) - before < 64 << 10);
     assert_eq!(diagnostics[0].code.id, "E0502");
     assert!(diagnostics[0].fault == FaultyInput::Program);
     assert!(!diagnostics[0].help.is_empty());
@@ -245,7 +245,7 @@ fn a_limit_rejects_a_run_before_it_allocates() {
 /// which restarts overlap, so the measured peak may be lower than the prediction.
 #[test]
 fn restarts_at_a_time() {
-    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let _turn = alone();
     let folder = folder();
     let file = table(&folder, 300);
     for infer in [
@@ -264,11 +264,10 @@ fn restarts_at_a_time() {
         };
         let (one, three) = (predicted(&compiled("1")), predicted(&compiled("3")));
         let compiled = compiled("3");
-        let before = HELD.load(Ordering::Relaxed);
-        PEAK.store(before, Ordering::Relaxed);
-        let run = || compile::run(&compiled.manifest, 3).outcomes.len();
-        assert!(std::thread::scope(|scope| scope.spawn(run).join()).is_ok_and(|outcomes| outcomes > 0));
-        let measured = (PEAK.load(Ordering::Relaxed) - before) as u64;
+        let measured = peak_of_process(|| {
+            let run = || compile::run(&compiled.manifest, 3).outcomes.len();
+            assert!(std::thread::scope(|scope| scope.spawn(run).join()).is_ok_and(|outcomes| outcomes > 0));
+        });
         println!("{infer}: predicted {one} and {three}, measured {measured}");
         assert!(
             measured as f64 <= 1.1 * three as f64,
@@ -282,7 +281,7 @@ fn restarts_at_a_time() {
 /// from the mean.
 #[test]
 fn iterates_and_members_are_predicted() {
-    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let _turn = beside_others();
     let folder = folder();
     let file = table(&folder, 300);
     let mut faults = Vec::new();
