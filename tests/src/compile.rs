@@ -182,19 +182,19 @@ pub fn examples() -> Vec<PathBuf> {
     here.map(|file| root().join(&file.path)).collect()
 }
 
-/// Runs a check on every example, and returns the failures. Two examples are checked at the same
-/// time, because a check uses only one thread for most of its time.
-pub fn faults_of_examples(check: impl Fn(&Path) -> Vec<String> + Sync) -> Vec<String> {
+/// Calls a function for every example, and returns all results in any order. Two examples are processed at the
+/// same time, because compiling and running an example uses only one thread for most of the time.
+pub fn from_examples<T: Send>(results_of: impl Fn(&Path) -> Vec<T> + Sync) -> Vec<T> {
     let left = Mutex::new(examples().into_iter());
     let found = Mutex::new(Vec::new());
     let next = || left.lock().unwrap_or_else(PoisonError::into_inner).next();
     let work = || {
         while let Some(path) = next() {
-            let faults = check(&path);
+            let results = results_of(&path);
             found
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner)
-                .extend(faults);
+                .extend(results);
         }
     };
     std::thread::scope(|scope| {

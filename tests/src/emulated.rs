@@ -12,9 +12,10 @@ use bnnc_base::shape::Sizes;
 use bnnc_kernels::arena::layout;
 use bnnc_kernels::executor::Machine;
 use bnnc_kernels::pool::Pool;
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 /// A recorded call of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,15 +34,17 @@ pub enum Asked {
     Gather(Range<usize>),
 }
 
-static ASKED: Mutex<Vec<Asked>> = Mutex::new(Vec::new());
+thread_local! {
+    static ASKED: RefCell<Vec<Asked>> = const { RefCell::new(Vec::new()) };
+}
 
-/// Returns the calls of all sessions that were recorded since the last call of this function.
+/// Returns the calls of sessions that this thread has made since its last call of this function.
 pub fn asked() -> Vec<Asked> {
-    std::mem::take(&mut *ASKED.lock().unwrap_or_else(PoisonError::into_inner))
+    ASKED.take()
 }
 
 fn note(asked: Asked) {
-    ASKED.lock().unwrap_or_else(PoisonError::into_inner).push(asked);
+    ASKED.with_borrow_mut(|all| all.push(asked));
 }
 
 /// Wraps code so that it runs through the interface for devices. This function has the type

@@ -6,7 +6,7 @@ use bnnc_base::dtype::Precision;
 use bnnc_core::states::{StateValues, start};
 use bnnc_data::Dataset;
 use bnnc_math::philox;
-use bnnc_tests::compile::{self, examples, faults_of_examples, options};
+use bnnc_tests::compile::{self, examples, from_examples, options};
 use bnnc_tests::step::{Steps, distance, predictions, sampled, training};
 use std::collections::HashMap;
 use std::path::Path;
@@ -233,7 +233,7 @@ fn compare_program(path: &Path, backend: &str) -> Vec<String> {
 
 fn every_example_on(backend: &str) {
     assert!(examples().len() >= 8, "the examples were not found");
-    let faults = faults_of_examples(|path| compare_program(path, backend));
+    let faults = from_examples(|path| compare_program(path, backend));
     assert!(faults.is_empty(), "\n{}", faults.join("\n"));
 }
 

@@ -1,7 +1,7 @@
 //! A program gives the same results on a device with its own memory as on the host. Only data that
 //! have changed are copied.
-#![allow(clippy::unwrap_used)]
 
+use crate::examples::{self, on_host, result};
 use bnnc_base::arena::Id;
 use bnnc_base::dtype::Precision;
 use bnnc_base::shape::{Sizes, Symbol};
@@ -11,46 +11,37 @@ use bnnc_core::states::start;
 use bnnc_driver::options::CompileOptions;
 use bnnc_kernels::arena::layout;
 use bnnc_kernels::pool::Pool;
-use bnnc_tests::compile::{self, Compiled, examples, options};
+use bnnc_tests::compile::{self, Compiled, from_examples, options};
 use bnnc_tests::emulated::{self, Asked};
 use bnnc_training::step::{Stepper, Terms, training};
 use std::collections::HashMap;
 use std::ops::Range;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
-/// The calls of all sessions are recorded in one list, so the tests of this file run one at a time.
-static ALONE: Mutex<()> = Mutex::new(());
-
-fn compiled(path: &Path, settings: Vec<String>, precision: Option<Precision>, there: bool) -> Compiled {
+/// Compiles a program for the emulated device.
+fn on_device(path: &Path, settings: &[String], precision: Option<Precision>) -> Compiled {
     let options = CompileOptions {
-        settings,
-        attach: there.then_some(emulated::attach),
+        settings: settings.to_vec(),
+        attach: Some(emulated::attach),
         ..options("cranelift", precision)
     };
     compile::file(path, &options)
 }
 
-/// Returns the text of `result.json` without its durations.
-fn result(compiled: &Compiled) -> String {
-    let result = compile::run(&compiled.manifest, 2);
-    let mut json = bnnc_report::result::json(&compiled.manifest, &result);
-    json.as_object_mut().map(|json| json.shift_remove("device"));
-    compile::without_seconds(&mut json);
-    json.to_string()
-}
-
 #[test]
 fn every_example_has_the_same_result_on_a_device() {
-    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-    for path in examples() {
-        let settings = compile::short(&path, 2, 10);
-        let host = result(&compiled(&path, settings.clone(), None, false));
+    let host = examples::all();
+    let faults = from_examples(|path| {
+        let example = host.iter().find(|example| example.path == path).unwrap();
+        let compiled = on_device(path, &example.settings, None);
         emulated::asked();
-        let device = result(&compiled(&path, settings, None, true));
-        assert_eq!(host, device, "{}", path.display());
+        let device = result(&compiled, 2);
         assert!(emulated::asked().contains(&Asked::Run), "{}", path.display());
-    }
+        let differs = device != example.results[1];
+        differs.then(|| path.display().to_string()).into_iter().collect()
+    });
+    assert!(faults.is_empty(), "\n{}", faults.join("\n"));
 }
 
 /// The byte range of each port in the arena of a training program.
@@ -74,10 +65,9 @@ impl Arena {
 /// downloads the loss. A steady step does nothing else.
 #[test]
 fn a_steady_step_copies_only_what_changed() {
-    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let path = bnnc_tests::root().join("examples/yacht/yacht.bnn");
     for precision in [Precision::F32, Precision::F64] {
-        let compiled = compiled(&path, Vec::new(), Some(precision), true);
+        let compiled = on_device(&path, &[], Some(precision));
         let infer = &compiled.manifest.infers[0];
         let dataset = compiled.dataset(&infer.data);
         let states = start(&infer.states, 1, &HashMap::new());
@@ -144,10 +134,12 @@ fn a_steady_step_copies_only_what_changed() {
 /// Parameters are copied from the training program to the prediction program without passing through the host.
 #[test]
 fn states_are_copied_on_the_device() {
-    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let path = bnnc_tests::root().join("examples/yacht/yacht.bnn");
     let predicted = |there: bool| {
-        let compiled = compiled(&path, Vec::new(), None, there);
+        let compiled = match there {
+            true => on_device(&path, &[], None),
+            false => on_host(&path, &[], None),
+        };
         let infer = &compiled.manifest.infers[0];
         let dataset = compiled.dataset(&infer.data);
         let states = start(&infer.states, 1, &HashMap::new());
@@ -194,9 +186,8 @@ fn states_are_copied_on_the_device() {
 /// One copy uploads the position, and one copy downloads the density and its gradient.
 #[test]
 fn a_leapfrog_step_copies_once_each_way() {
-    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let path = bnnc_tests::root().join("examples/posteriors/eight-schools.bnn");
-    let compiled = compiled(&path, compile::short(&path, 2, 10), None, true);
+    let compiled = on_device(&path, &compile::short(&path, 2, 10), None);
     let sampling = compiled.manifest.infers[0].sampling().unwrap();
     emulated::asked();
     compile::run(&compiled.manifest, 1);

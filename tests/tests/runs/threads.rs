@@ -1,6 +1,6 @@
 //! With the same seed, the results are the same for every number of threads.
-#![allow(clippy::unwrap_used)]
 
+use crate::examples::{self, result};
 use bnnc_base::diagnostics::NO_MEMORY;
 use bnnc_base::dtype::Precision;
 use bnnc_base::fault::Fault;
@@ -8,43 +8,23 @@ use bnnc_core::context::{Context, Stop};
 use bnnc_core::states::start;
 use bnnc_driver::options::CompileOptions;
 use bnnc_kernels::pool::Pool;
-use bnnc_tests::compile::{self, Compiled, faults_of_examples, options};
+use bnnc_tests::compile::{self, Compiled, options};
 use bnnc_training::restarts::{self, OneOnThread};
 use bnnc_training::{Task, TrainingResult, maximum, train};
 use serde_json::Value;
 use std::collections::HashMap;
-use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
-/// Returns the text of `result.json` without its durations.
-fn result(compiled: &Compiled, threads: usize) -> String {
-    let result = compile::run(&compiled.manifest, threads);
-    let mut json = bnnc_report::result::json(&compiled.manifest, &result);
-    compile::without_seconds(&mut json);
-    json.to_string()
-}
-
-/// Compiles a run of a few epochs. A few epochs are enough to execute every stage of a run.
-fn short(path: &Path) -> Compiled {
-    let options = CompileOptions {
-        settings: compile::short(path, 2, 10),
-        ..options("cranelift", None)
-    };
-    compile::file(path, &options)
-}
-
 #[test]
 fn every_example_has_the_same_result_on_any_number_of_threads() {
-    let faults = faults_of_examples(|path| {
-        let compiled = short(path);
-        let one = result(&compiled, 1);
-        let differs = |threads: &usize| one != result(&compiled, *threads);
-        let found = [2, 3].into_iter().filter(differs);
-        found
-            .map(|threads| format!("{}, {threads} threads", path.display()))
-            .collect()
-    });
+    let mut faults = Vec::new();
+    for example in examples::all() {
+        let [one, two, three] = &example.results;
+        for (threads, result) in [(2, two), (3, three)] {
+            faults.extend((one != result).then(|| format!("{}, {threads} threads", example.path.display())));
+        }
+    }
     assert!(faults.is_empty(), "\n{}", faults.join("\n"));
 }
 
