@@ -27,6 +27,7 @@ const OUTSIDE: &[(&str, &[&str])] = &[
     ("lalrpop", &["bnnc-grammar"]),
     ("lalrpop-util", &["bnnc-grammar"]),
     ("libloading", &["bnnc-cuda"]),
+    ("libm", &["bnnc-math"]),
     ("logos", &["bnnc-grammar"]),
     ("melior", &["bnnc-backend-mlir"]),
     ("mlir-sys", &["bnnc-backend-mlir"]),

@@ -1,6 +1,6 @@
 //! Special functions in `f64`. They are the reference for every backend.
 
-use std::f64::consts::{FRAC_2_SQRT_PI, PI};
+use std::f64::consts::PI;
 
 /// Returns the larger of two numbers. Returns NaN if either number is NaN.
 pub fn max(x: f64, y: f64) -> f64 {
@@ -146,38 +146,14 @@ pub fn trigamma(x: f64) -> f64 {
     1.0 / z + 0.5 * w + series + shift
 }
 
-/// Returns the error function. Below 3/4, the function is computed by its series (Abramowitz and Stegun 7.1.6), and from 3/4 on as one
-/// minus its complement.
+/// Returns the error function, with an error of at most one unit in the last place.
 pub fn erf(x: f64) -> f64 {
-    let a = x.abs();
-    if a >= 0.75 {
-        return (1.0 - erfc(a)).copysign(x);
-    }
-    let (mut term, mut sum, mut n) = (x, x, 0.0);
-    while term.abs() > 1e-18 * sum.abs() {
-        n += 1.0;
-        term *= 2.0 * a * a / (2.0 * n + 1.0);
-        sum += term;
-    }
-    FRAC_2_SQRT_PI * (-a * a).exp() * sum
+    libm::erf(x)
 }
 
-/// Returns `1 - erf x` with a small relative error. From 3/4 on, it is computed by the continued fraction of Abramowitz and Stegun 7.1.14.
+/// Returns `1 - erf x` with a small relative error, also where it is close to zero.
 pub fn erfc(x: f64) -> f64 {
-    if x < 0.75 {
-        return if x > -0.75 { 1.0 - erf(x) } else { 2.0 - erfc(-x) };
-    }
-    if x > 28.0 {
-        return 0.0;
-    }
-    let levels = (200.0 / (x * x)).ceil() as i32 + 8;
-    let fraction = (1..=levels)
-        .rev()
-        .fold(0.0, |fraction, k| f64::from(k) / 2.0 / (x + fraction));
-    // If `x^2` is large, its rounding error affects the exponential.
-    let square = x * x;
-    let lost = x.mul_add(x, -square);
-    (-square).exp() * (1.0 - lost) / (PI.sqrt() * (x + fraction))
+    libm::erfc(x)
 }
 
 #[cfg(test)]
