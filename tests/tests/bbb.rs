@@ -6,7 +6,6 @@ use bnnc_abi::manifest::InferenceBlock;
 use bnnc_abi::method::Finds;
 use bnnc_base::dtype::Precision;
 use bnnc_core::states::{StateValues, start};
-use bnnc_driver::options::CompileOptions;
 use bnnc_math::philox;
 use bnnc_tests::compile::{self, Compiled, options};
 use bnnc_tests::step::Steps;
@@ -202,53 +201,51 @@ fn vi_finds_the_optimum_of_a_conjugate_model() {
     assert!(mean > -3.415_327_78 - 4.0 * error - 1e-3, "{mean} +- {error}");
 }
 
+/// Returns whether all rows have the same noise. Layers that draw noise or masks for each row are exceptions.
+fn shares_noise(infer: &InferenceBlock) -> bool {
+    let by_row = |likelihood: &str| likelihood.starts_with("local") || likelihood.starts_with("flipout");
+    let method = bnnc_abi::method::lookup(infer.method);
+    let is_masked = method.is_some_and(|method| method.finds == Finds::Masked);
+    !is_masked && !infer.reports.iter().any(|site| by_row(&site.likelihood))
+}
+
+/// Returns the partitions of an inference block's rows whose losses do not add up to the loss of all rows.
+fn wrong_sums(compiled: &Compiled, infer: &InferenceBlock) -> Vec<String> {
+    let dataset = compiled.dataset(&infer.data);
+    let states = start(&infer.states, 1, &HashMap::new());
+    let mut steps = Steps::new(infer, &dataset, &states, 2);
+    let rows: Vec<u32> = (0..steps.examples() as u32).rev().collect();
+    let whole = steps.step(&rows, 5);
+    let mut faults = Vec::new();
+    for batch in [7, 32, 100, rows.len() / 2 + 1] {
+        let mut sum = 0.0;
+        for part in rows.chunks(batch) {
+            steps.set(&states);
+            sum += steps.step(part, 5) * part.len() as f64;
+        }
+        let mean = sum / rows.len() as f64;
+        let is_near = (mean - whole).abs() < 1e-11 * whole.abs();
+        let fault = || format!("{}: batches of {batch}: {mean}, all rows: {whole}", infer.name);
+        faults.extend((!is_near).then(fault));
+    }
+    faults
+}
+
 /// For every partition into batches, the loss of a batch is an unbiased estimate of the loss of all
 /// rows. The losses of the batches of an epoch are averaged with the numbers of rows as weights.
-/// The average equals the loss of one step with all rows and the same noise. Layers that draw noise
-/// or masks for each row are exceptions.
+/// The average equals the loss of one step with all rows and the same noise.
 #[test]
 fn batches_sum_to_the_loss_of_all_rows() {
-    for path in compile::examples() {
-        let options = CompileOptions {
-            precision: Some(Precision::F64),
-            ..options("cranelift", None)
-        };
-        let compiled = compile::file(&path, &options);
-        let trains = |infer: &&InferenceBlock| infer.training().is_some();
-        let shares_noise = |infer: &&InferenceBlock| {
-            let by_row =
-                |likelihood: &str| likelihood.starts_with("local") || likelihood.starts_with("flipout");
-            let method = bnnc_abi::method::lookup(infer.method);
-            let is_masked = method.is_some_and(|method| method.finds == Finds::Masked);
-            !is_masked && !infer.reports.iter().any(|site| by_row(&site.likelihood))
-        };
-        for infer in compiled
-            .manifest
-            .infers
-            .iter()
-            .filter(trains)
-            .filter(shares_noise)
-        {
-            let dataset = compiled.dataset(&infer.data);
-            let states = start(&infer.states, 1, &HashMap::new());
-            let mut steps = Steps::new(infer, &dataset, &states, 2);
-            let rows: Vec<u32> = (0..steps.examples() as u32).rev().collect();
-            let whole = steps.step(&rows, 5);
-            for batch in [7, 32, 100, rows.len() / 2 + 1] {
-                let mut sum = 0.0;
-                for part in rows.chunks(batch) {
-                    steps.set(&states);
-                    sum += steps.step(part, 5) * part.len() as f64;
-                }
-                let mean = sum / rows.len() as f64;
-                let name = format!("{} {}: batches of {batch}", path.display(), infer.name);
-                assert!(
-                    (mean - whole).abs() < 1e-11 * whole.abs(),
-                    "{name}: {mean}, all rows: {whole}"
-                );
-            }
-        }
-    }
+    let faults = compile::from_examples(|path| {
+        let compiled = compile::file(path, &options("cranelift", Some(Precision::F64)));
+        let infers = compiled.manifest.infers.iter();
+        let infers = infers.filter(|infer| infer.training().is_some() && shares_noise(infer));
+        let faults = infers.flat_map(|infer| wrong_sums(&compiled, infer));
+        faults
+            .map(|fault| format!("{} {fault}", path.display()))
+            .collect()
+    });
+    assert!(faults.is_empty(), "\n{}", faults.join("\n"));
 }
 
 /// The data of this program do not contain information about `w`. A step with learning rate `r`

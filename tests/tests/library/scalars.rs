@@ -7,6 +7,8 @@ use bnnc_graph::dist::Support;
 use bnnc_graph::tensor::Tensor;
 use bnnc_hir::elaborate::dist::support;
 use bnnc_hir::types::Ty;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// The number of draws in a sample.
 const DRAWS: usize = 40_000;
@@ -207,11 +209,28 @@ fn half_of_the_probability_lies_below_the_median() {
     });
 }
 
+/// Draws that are computed at most once. Some distributions have no sampler.
+type Sample = OnceLock<Option<Vec<f64>>>;
+
+/// Returns the draws that two tests compare with the distribution. The test that needs them first computes them,
+/// because evaluating a sampler is slow.
+fn sample(probe: &Probe<'_>) -> Option<Vec<f64>> {
+    static SAMPLES: Mutex<BTreeMap<String, Arc<Sample>>> = Mutex::new(BTreeMap::new());
+    // The parameterisations of a distribution have the same name, and differ in the names of their parameters.
+    let instance = probe.instance(&[]);
+    let names: Vec<&str> = instance.params.iter().map(|(name, _)| &**name).collect();
+    let key = format!("{} {names:?}", probe.label());
+    let mut samples = SAMPLES.lock().unwrap_or_else(PoisonError::into_inner);
+    let sample = samples.entry(key).or_default().clone();
+    drop(samples);
+    sample.get_or_init(|| probe.draws(DRAWS)).clone()
+}
+
 /// Compares a sample with the declared moments. The sample mean must be within five standard errors
 /// of the mean, and the sample variance within six standard errors of the variance.
 fn sample_moments(probe: &Probe<'_>) -> Result<(), String> {
     let mean = probe.scalar(|i| &i.mean).filter(|mean| mean.is_finite());
-    let (Some(draws), Some(mean)) = (probe.draws(DRAWS), mean) else {
+    let (Some(draws), Some(mean)) = (sample(probe), mean) else {
         return Ok(());
     };
     let n = draws.len() as f64;
@@ -240,7 +259,7 @@ fn sample_moments(probe: &Probe<'_>) -> Result<(), String> {
 /// Checks the Kolmogorov-Smirnov distance between a sample and the distribution. A correct sampler
 /// exceeds the bound with a probability of 0.0001.
 fn sample_distance(probe: &Probe<'_>) -> Result<(), String> {
-    let Some(mut draws) = probe.draws(DRAWS) else {
+    let Some(mut draws) = sample(probe) else {
         return Ok(());
     };
     draws.sort_by(f64::total_cmp);

@@ -49,25 +49,36 @@ fn damage(pieces: &[String], dice: &mut Dice) -> String {
     pieces.concat()
 }
 
+fn report(damaged: &str) {
+    let checked = check(damaged);
+    if checked.errors().is_empty() {
+        assert_eq!(
+            bnnc_hir::verify::verify(&checked.module),
+            Vec::<String>::new(),
+            "{}",
+            checked.source.text
+        );
+        bnnc_hir::print::print(&checked.module, None);
+    }
+}
+
+/// Two threads check the programs, because this takes longer than all other tests of this test
+/// program together.
 #[test]
 fn damaged_programs_are_reported() {
     let mut dice = Dice(7);
     let library = bnnc_stdlib::FILES.iter().map(|(_, text)| (*text).to_owned());
+    let mut all = Vec::new();
     for text in programs().into_iter().map(|(_, text)| text).chain(library) {
         let pieces = pieces(&text);
-        for _ in 0..60 {
-            let checked = check(&damage(&pieces, &mut dice));
-            if checked.errors().is_empty() {
-                assert_eq!(
-                    bnnc_hir::verify::verify(&checked.module),
-                    Vec::<String>::new(),
-                    "{}",
-                    checked.source.text
-                );
-                bnnc_hir::print::print(&checked.module, None);
-            }
-        }
+        all.extend((0..60).map(|_| damage(&pieces, &mut dice)));
     }
+    let (first, second) = all.split_at(all.len() / 2);
+    std::thread::scope(|scope| {
+        for half in [first, second] {
+            scope.spawn(|| half.iter().for_each(|damaged| report(damaged)));
+        }
+    });
 }
 
 #[test]
