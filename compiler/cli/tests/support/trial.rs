@@ -46,10 +46,27 @@ impl Trial {
 
     /// Runs `bnnc COMMAND program.bnn` with further arguments.
     pub fn bnnc(&self, command: &str, arguments: &[&str]) -> Output {
+        let arguments: Vec<&OsStr> = arguments.iter().map(OsStr::new).collect();
+        self.command(command, &arguments)
+    }
+
+    fn command(&self, command: &str, arguments: &[&OsStr]) -> Output {
         let program = self.path("program.bnn");
         let mut all: Vec<&OsStr> = vec![command.as_ref(), program.as_ref()];
-        all.extend(arguments.iter().map(|argument| OsStr::new(*argument)));
+        all.extend(arguments);
         run(all)
+    }
+
+    /// Runs the program. Returns the output and the result. Panics if the run fails.
+    pub fn run(&self, arguments: &[&str]) -> (Output, Value) {
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let out = self.path(&format!("run-{count}"));
+        let mut all = vec![OsStr::new("--out"), out.as_os_str()];
+        all.extend(arguments.iter().map(OsStr::new));
+        let output = self.command("run", &all);
+        assert_eq!(output.status, 0, "{}", output.stderr);
+        let text = fs::read_to_string(out.join("result.json")).expect("the result is written");
+        (output, serde_json::from_str(&text).expect("the result is JSON"))
     }
 
     /// Runs the program with `--json`, and parses the result. Panics if the run fails.

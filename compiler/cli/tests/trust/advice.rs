@@ -249,9 +249,9 @@ fn wrong_coverage_is_fixed_by_the_advised_part_of_the_model() {
             output.stderr
         );
         let trial = trial.program(&program(&right));
-        let output = trial.bnnc("run", &[]);
+        let (output, result) = trial.run(&[]);
         assert!(!output.stderr.contains("E0586"), "{}", output.stderr);
-        let held = number(&trial.result(&[])["infer"]["fit"]["metrics"]["coverage_90"]);
+        let held = number(&result["infer"]["fit"]["metrics"]["coverage_90"]);
         assert!(held > 0.75, "{right}: {held}");
     }
 }
@@ -343,8 +343,8 @@ fn a_variational_posterior_that_fell_back_to_the_prior_is_reported() {
         let trial = Trial::new()
             .file("rows.csv", format!("x,y\n{}", rows.collect::<String>()))
             .program(&program);
-        let rmse = number(&trial.result(&[])["infer"]["fit"]["metrics"]["rmse"]);
-        (trial.bnnc("run", &[]), rmse)
+        let (output, result) = trial.run(&[]);
+        (output, number(&result["infer"]["fit"]["metrics"]["rmse"]))
     };
     let wave = |x: f64| (2.0 * x).sin();
     for (units, start) in [("40", "0.05"), ("15", "1")] {

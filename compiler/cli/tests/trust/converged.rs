@@ -50,10 +50,8 @@ fn a_joint_family_with_wrong_standard_deviations_is_reported() {
                 posterior Q of M { a, b, c ~ FullRankNormal() }
                 infer fit = vi(Q, d)";
             let trial = Trial::new().file("d.csv", table.as_str()).program(program);
-            let args = ["--seed", &seed.to_string()];
-            let output = trial.bnnc("run", &args);
-            assert_eq!(output.status, 0, "{}", output.stderr);
-            let found = &trial.result(&args)["infer"]["fit"]["parameters"]["b"]["sd"];
+            let (output, result) = trial.run(&["--seed", &seed.to_string()]);
+            let found = &result["infer"]["fit"]["parameters"]["b"]["sd"];
             let ratio = found.as_f64().expect("a number") / exact;
             let is_right = (0.75..1.3).contains(&ratio);
             let is_reported = output.stderr.contains("E0533");
@@ -150,9 +148,7 @@ fn images_that_no_running_mean_depends_on_are_augmented() {
         infer long = map(Linear, d) { steps = 4000, augment = [flip] }
         infer still = map(Linear, d) { steps = 4000, augment = [] }";
     let trial = Trial::new().file("d.json", images_and_vectors()).program(program);
-    let output = trial.bnnc("run", &[]);
-    assert_eq!(output.status, 0, "{}", output.stderr);
-    let result = trial.result(&[]);
+    let (output, result) = trial.run(&[]);
     let converged = |infer: &str| result["infer"][infer]["diagnostics"]["converged"].clone();
     assert_eq!(converged("long"), serde_json::Value::Null, "{}", output.stderr);
     assert_eq!(converged("still"), true, "{}", output.stderr);

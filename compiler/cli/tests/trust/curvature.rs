@@ -57,7 +57,7 @@ fn a_curvature_without_the_residuals_is_reported_where_it_makes_a_deviation_too_
         "structure = kronecker",
     ] {
         let trial = exponential(mean, prior, options);
-        let output = trial.bnnc("run", &[]);
+        let (output, result) = trial.run(&[]);
         let factor = format!("at least {:.3} times", ratio);
         let factor = factor.replace(
             &format!("{ratio:.3}"),
@@ -72,16 +72,16 @@ fn a_curvature_without_the_residuals_is_reported_where_it_makes_a_deviation_too_
                 &factor,
             ],
         );
-        let sd = trial.result(&[])["infer"]["fit"]["parameters"]["k"]["sd"]
+        let sd = result["infer"]["fit"]["parameters"]["k"]["sd"]
             .as_f64()
             .expect("a number");
         assert!((sd / narrow - 1.0).abs() < 0.01, "{sd} {narrow}");
     }
     let trial = exponential(mean, prior, "curvature = hessian");
-    let output = trial.bnnc("run", &[]);
+    let (output, result) = trial.run(&[]);
     output.assert_sound();
     assert!(!output.stderr.contains("E0671"), "{}", output.stderr);
-    let sd = trial.result(&[])["infer"]["fit"]["parameters"]["k"]["sd"]
+    let sd = result["infer"]["fit"]["parameters"]["k"]["sd"]
         .as_f64()
         .expect("a number");
     assert!((sd / whole - 1.0).abs() < 0.01, "{sd} {whole}");
@@ -134,7 +134,7 @@ fn a_curvature_without_the_residuals_is_reported_where_it_makes_a_deviation_too_
     let wide = prior.sqrt().recip();
     for options in ["", "precision = f64", "structure = kronecker"] {
         let trial = square(options);
-        let output = trial.bnnc("run", &[]);
+        let (output, result) = trial.run(&[]);
         output.assert_warning("E0671", &["`b` in `fit` is too large", "`curvature = "]);
         let factor = output.stderr.split("too large: it is ").nth(1);
         let factor: f64 = factor
@@ -145,16 +145,16 @@ fn a_curvature_without_the_residuals_is_reported_where_it_makes_a_deviation_too_
             (factor * whole / wide - 1.0).abs() < 0.06,
             "{factor} {wide} {whole}"
         );
-        let sd = trial.result(&[])["infer"]["fit"]["parameters"]["b"]["sd"]
+        let sd = result["infer"]["fit"]["parameters"]["b"]["sd"]
             .as_f64()
             .expect("a number");
         assert!((sd / wide - 1.0).abs() < 0.02, "{sd} {wide}");
     }
     let trial = square("curvature = hessian");
-    let output = trial.bnnc("run", &[]);
+    let (output, result) = trial.run(&[]);
     output.assert_sound();
     assert!(!output.stderr.contains("E0671"), "{}", output.stderr);
-    let sd = trial.result(&[])["infer"]["fit"]["parameters"]["b"]["sd"]
+    let sd = result["infer"]["fit"]["parameters"]["b"]["sd"]
         .as_f64()
         .expect("a number");
     assert!((sd / whole - 1.0).abs() < 0.02, "{sd} {whole}");

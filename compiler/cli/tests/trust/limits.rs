@@ -37,10 +37,15 @@ fn a_pipe_without_a_writer_is_rejected() {
     let pipe = trial.path("pipe");
     let made = std::process::Command::new("mkfifo").arg(&pipe).status();
     assert!(made.expect("mkfifo runs").success());
-    let output = trial.bnnc("check", &["--data", &format!("d={}", pipe.display())]);
-    output.assert_error("E0402", 3, &["pipe", "no program writes into it"]);
-    let program = pipe.to_str().expect("the path is text");
-    run(["check", program]).assert_error("E0605", 3, &["pipe", "no program writes into it"]);
+    // Each command waits some seconds for a writer, so they run at the same time.
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let output = trial.bnnc("check", &["--data", &format!("d={}", pipe.display())]);
+            output.assert_error("E0402", 3, &["pipe", "no program writes into it"]);
+        });
+        let program = pipe.to_str().expect("the path is text");
+        run(["check", program]).assert_error("E0605", 3, &["pipe", "no program writes into it"]);
+    });
 }
 
 /// A command reads a pipe that has a writer in the same way as a file.

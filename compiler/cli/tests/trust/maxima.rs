@@ -2,6 +2,7 @@
 
 use super::support::rendered::hold;
 use super::support::trial::Trial;
+use serde_json::Value;
 
 /// A program for a straight line with the slope 2 and noise of standard deviation 0.1. The prior of
 /// the slope is `b ~ Normal(0, 1)`. The inference `best` finds the maximum, and the inference `fit` may start from it.
@@ -34,13 +35,13 @@ fn slope(options: &str) -> (Trial, [f64; 2]) {
 fn a_given_prior_precision_moves_the_centre() {
     for factor in [1e-3, 100.0, 1e4, 1e8] {
         let (trial, [xx, xy]) = slope(&format!("prior_precision = {factor}"));
-        let output = trial.bnnc("run", &["--only", "fit", "--json"]);
+        let (output, result) = trial.run(&["--only", "fit"]);
         assert!(
             !output.stderr.contains("E0570") && !output.stderr.contains("E0546"),
             "{}",
             output.stderr
         );
-        let b = &trial.result(&["--only", "fit"])["infer"]["fit"]["parameters"]["b"];
+        let b = &result["infer"]["fit"]["parameters"]["b"];
         let precision = factor + xx;
         for (name, wanted, error) in [
             ("mean", xy / precision, 1e-3 / precision.sqrt()),
@@ -137,9 +138,9 @@ fn a_hierarchy_with_a_maximum_is_silent() {
     // The joint density stays bounded if the prior of `tau` falls to zero faster than every power
     // of `tau`.
     let trial = schools("InverseGamma(3, 20)", "map(Schools, schools)");
-    trial.bnnc("run", &[]).assert_silent();
-    let found = &trial.result(&[])["infer"]["fit"]["diagnostics"]["converged"];
-    assert_eq!(found, true);
+    let (output, result) = trial.run(&[]);
+    output.assert_silent();
+    assert_eq!(result["infer"]["fit"]["diagnostics"]["converged"], true);
 }
 
 #[test]
@@ -168,9 +169,9 @@ fn a_map_below_the_maximum_is_reported_as_not_converged() {
     let (mut short, mut long) = (0, 0);
     for steps in [2000, 5000, 6000, 7000, 8000, 10_000, 14_000] {
         let trial = trial(steps);
-        let a = &trial.result(&[])["infer"]["fit"]["parameters"]["a"]["mean"];
+        let (output, result) = trial.run(&[]);
+        let a = &result["infer"]["fit"]["parameters"]["a"]["mean"];
         let excess = 0.5 * precision * (a.as_f64().expect("a mean") - top).powi(2);
-        let output = trial.bnnc("run", &[]);
         // Training may end up to 0.1 nats per weight below the maximum without a warning, and the
         // model has one weight.
         if excess > 0.11 {
@@ -223,7 +224,8 @@ fn a_network_whose_maximum_is_a_constant_is_reported() {
         "dropout(Net, rows) { steps = 2000 }",
     ] {
         let trial = deep("0.2", infer);
-        trial.bnnc("run", &[]).assert_warning(
+        let (output, result) = trial.run(&[]);
+        output.assert_warning(
             "E0652",
             &[
                 "`fit` ignores the inputs",
@@ -235,18 +237,18 @@ fn a_network_whose_maximum_is_a_constant_is_reported() {
         );
         // Under such a prior, the functions from the exact posterior are nearly constant, so chains
         // and small networks would find a constant, too.
-        let stderr = trial.bnnc("run", &[]).stderr;
         assert!(
-            !stderr.contains("use `nuts`") && !stderr.contains("fewer"),
-            "{stderr}"
+            !output.stderr.contains("use `nuts`") && !output.stderr.contains("fewer"),
+            "{}",
+            output.stderr
         );
-        let rmse = trial.result(&[])["infer"]["fit"]["metrics"]["rmse"].as_f64();
+        let rmse = result["infer"]["fit"]["metrics"]["rmse"].as_f64();
         assert!((rmse.expect("a number") - 0.71).abs() < 0.05, "{rmse:?}");
     }
     let wide = deep("1", "map(Net, rows) { steps = 2000 }");
-    let output = wide.bnnc("run", &[]);
+    let (output, result) = wide.run(&[]);
     assert!(!output.stderr.contains("E0652"), "{}", output.stderr);
-    let rmse = wide.result(&[])["infer"]["fit"]["metrics"]["rmse"].as_f64();
+    let rmse = result["infer"]["fit"]["metrics"]["rmse"].as_f64();
     assert!(rmse.expect("a number") < 0.3, "{rmse:?}");
 }
 
@@ -281,7 +283,7 @@ fn apart(classes: u32, from: u32, count: u32) -> String {
 }
 
 /// Returns the negative log predictive density (`nll`) of an inference.
-fn nll(result: &serde_json::Value, infer: &str) -> f64 {
+fn nll(result: &Value, infer: &str) -> f64 {
     result["infer"][infer]["metrics"]["nll"]
         .as_f64()
         .expect("a number")
@@ -295,7 +297,7 @@ fn an_approximation_that_predicts_worse_than_its_centre_is_reported() {
             .file("train.csv", apart(3, 0, 120))
             .file("test.csv", apart(3, 1000, 90))
             .program(&program);
-        (trial.bnnc("run", &[]), trial.result(&[]))
+        trial.run(&[])
     };
     let (glm, result) = run("", "link = glm");
     hold("E0653", &glm.stderr, true);
@@ -401,19 +403,20 @@ infer fit = laplace(Net, rows) {{ start = best, {options} }}
         .file("train.csv", table(0, 60))
         .file("test.csv", table(1000, 100))
         .program(&program("prior_precision = validation"));
-    trial.bnnc("run", &[]).assert_warning(
+    let score = |result: &Value| {
+        let value = &result["infer"]["fit"]["metrics"]["log_likelihood"];
+        value.as_f64().expect("a number")
+    };
+    let (output, result) = trial.run(&[]);
+    output.assert_warning(
         "E0570",
         &["may predict far worse", "`online = true, steps = 20000`"],
     );
-    let score = |trial: &Trial| {
-        let value = &trial.result(&[])["infer"]["fit"]["metrics"]["log_likelihood"];
-        value.as_f64().expect("a number")
-    };
-    let before = score(&trial);
+    let before = score(&result);
     let trial = trial.program(&program("online = true, steps = 20000"));
-    let output = trial.bnnc("run", &[]);
+    let (output, result) = trial.run(&[]);
     for code in ["E0570", "E0546", "E0653", "E0551"] {
         assert!(!output.stderr.contains(code), "{}", output.stderr);
     }
-    assert!(score(&trial) > before, "{} {before}", score(&trial));
+    assert!(score(&result) > before, "{} {before}", score(&result));
 }

@@ -1,8 +1,8 @@
 //! Tests training with noise, by `vi` and `dropout`. `bnnc` reports training that is too short, and
 //! does not report training that is long enough.
 
-use super::support::root;
 use super::support::trial::Trial;
+use super::support::{Output, root};
 use std::fs;
 
 /// Returns a pseudo-random number between -1 and 1 that is the same in every run: it is computed
@@ -179,10 +179,14 @@ impl Problem {
 }
 
 /// Returns whether a run reports that its training is too short.
+fn is_reported(output: &Output) -> bool {
+    output.stderr.contains("E0533")
+}
+
 fn warns(trial: &Trial, seed: usize) -> bool {
     let output = trial.bnnc("run", &["--seed", &seed.to_string()]);
     assert_eq!(output.status, 0, "{}", output.stderr);
-    output.stderr.contains("E0533")
+    is_reported(&output)
 }
 
 #[test]
@@ -202,10 +206,9 @@ fn a_short_training_under_noise_is_reported_with_its_remedy() {
 fn a_training_under_noise_that_has_converged_is_silent() {
     for problem in problems().iter().filter(|problem| problem.name != "network") {
         for method in ["vi", "dropout"] {
-            let trial = problem.trial(method, problem.long);
-            assert!(!warns(&trial, 0), "{} by {method}", problem.name);
-            let found = &trial.result(&[])["infer"]["fit"]["diagnostics"]["converged"];
-            assert_eq!(found, true);
+            let (output, result) = problem.trial(method, problem.long).run(&[]);
+            assert!(!is_reported(&output), "{} by {method}", problem.name);
+            assert_eq!(result["infer"]["fit"]["diagnostics"]["converged"], true);
         }
     }
 }
@@ -222,9 +225,9 @@ fn a_network_that_a_falling_rate_stopped_is_reported() {
         let network = network(file, target);
         let run = |steps: usize| {
             let options = format!("steps = {steps}, batch = 32, optimiser = Adam(1e-2), schedule = cosine");
-            let trial = network.trial("vi", &options);
-            let elbo = &trial.result(&[])["infer"]["fit"]["diagnostics"]["elbo_per_row"];
-            (warns(&trial, 0), elbo.as_f64().expect("a number"))
+            let (output, result) = network.trial("vi", &options).run(&[]);
+            let elbo = &result["infer"]["fit"]["diagnostics"]["elbo_per_row"];
+            (is_reported(&output), elbo.as_f64().expect("a number"))
         };
         let (is_warned, long) = run(20_000);
         assert!(!is_warned, "{file}");

@@ -250,9 +250,8 @@ fn a_prior_with_ends_bounds_the_parameter() {
         ))
     };
     let chains = model("nuts(M, d) { draws = 2000, target_acceptance = 0.95 }");
-    let output = chains.bnnc("run", &[]);
+    let (output, found) = chains.run(&[]);
     assert!(!output.stderr.contains("E0520"), "{}", output.stderr);
-    let found = chains.result(&[]);
     let sigma = &found["infer"]["fit"]["parameters"]["sigma"];
     let (found, exact) = (sigma["mean"].as_f64().expect("a mean"), mean_below(10.0, &y));
     // The posterior standard deviation is 1.2 and the effective sample size is above 1000, so the

@@ -41,7 +41,7 @@ infer fit = {infer}
 #[test]
 fn members_of_an_ensemble_that_agree_are_reported() {
     let trial = line("ensemble(Line, d) { members = 4 }");
-    let output = trial.bnnc("run", &[]);
+    let (output, result) = trial.run(&[]);
     output.assert_warning(
         "E0672",
         &[
@@ -51,7 +51,7 @@ fn members_of_an_ensemble_that_agree_are_reported() {
         ],
     );
     let squares: f64 = (0..60).map(|row| (f64::from(row) / 30.0 - 1.0).powi(2)).sum();
-    let sd = trial.result(&[])["infer"]["fit"]["parameters"]["b"]["sd"]
+    let sd = result["infer"]["fit"]["parameters"]["b"]["sd"]
         .as_f64()
         .expect("a number");
     assert!(sd < 0.2 * 0.3 / squares.sqrt(), "{sd}");
@@ -195,10 +195,9 @@ infer fit = {infer}
             assert!(!output.stderr.contains("E0672"), "{infer}: {}", output.stderr);
         }
         let fit = trial(slope, "map(M, d) { restarts = 4 }");
-        let output = fit.bnnc("run", &[]);
-        output.assert_sound();
+        let (output, result) = fit.run(&[]);
         assert!(!output.stderr.contains("E0673"), "{slope}: {}", output.stderr);
-        let parameters = fit.result(&[])["infer"]["fit"]["parameters"].clone();
+        let parameters = result["infer"]["fit"]["parameters"].clone();
         let [b, c] = ["b", "c"].map(|name| parameters[name]["mean"].as_f64().expect("a number"));
         let found = if slope == "b * b" { b * b } else { b * c };
         assert!((found - 2.0).abs() < 0.3, "{slope}: {parameters}");

@@ -162,13 +162,12 @@ infer gaussian = laplace(Noise, d) { steps = 2000 }
 infer half = vi(Half, d) { steps = 8000 }
 compare chains, gaussian, half by elpd_loo",
     );
-    let output = trial.bnnc("run", &[]);
+    let (output, result) = trial.run(&[]);
     for infer in ["gaussian", "half"] {
         let text = format!("`elpd_loo` of `{infer}` is too high: every draw has the value of `sigma`");
         output.assert_warning("E0571", &[&text, "so the total is too high by at most about 1"]);
     }
     assert_eq!(output.stderr.matches("warning[").count(), 2, "{}", output.stderr);
-    let result = trial.result(&[]);
     let elpd = |infer: &str| line(&result, infer)["elpd_loo"].as_f64().unwrap();
     for infer in ["gaussian", "half"] {
         let excess = elpd(infer) - elpd("chains");
@@ -219,13 +218,12 @@ infer exact = laplace(Means, d) { start = best }
 infer narrow = laplace(Means, d) { start = best, temperature = 0.02 }
 compare exact, narrow by elpd_loo",
     );
-    let output = trial.bnnc("run", &[]);
+    let (output, result) = trial.run(&[]);
     output.assert_warning(
         "E0572",
         &["`elpd_loo` of `narrow`", "about 40 parameters have posteriors"],
     );
     assert_eq!(output.stderr.matches("E0572").count(), 1, "{}", output.stderr);
-    let result = trial.result(&[]);
     let p = |infer: &str| line(&result, infer)["p_loo"].as_f64().unwrap();
     assert!((0.05..2.0).contains(&p("narrow")), "{}", p("narrow"));
     assert!((20.0..50.0).contains(&p("exact")), "{}", p("exact"));
@@ -647,19 +645,20 @@ infer fit = {method}(Tail, d)"
         let trial = Trial::new()
             .file("rows.csv", format!("y\n{rows}"))
             .program(&program);
-        let sd = &trial.result(&[])["infer"]["fit"]["metrics"]["sd"];
+        let run = trial.path("out");
+        let output = trial.bnnc("run", &["--out", &run.display().to_string()]);
+        output.assert_sound();
+        let result = std::fs::read_to_string(run.join("result.json")).expect("the result is written");
+        let result: Value = serde_json::from_str(&result).expect("the result is JSON");
+        let sd = &result["infer"]["fit"]["metrics"]["sd"];
         assert_eq!(sd.is_null(), is_infinite, "{method} {prior}: {sd}");
-        let table = trial.bnnc("run", &[]).stdout;
-        let line = table
+        let line = output
+            .stdout
             .lines()
             .find(|line| line.contains("train sd"))
             .expect("a line");
         assert_eq!(line.ends_with(" inf"), is_infinite, "{line}");
         // Predictions from a saved run also have an infinite standard deviation.
-        let run = trial.path("out");
-        trial
-            .bnnc("run", &["--out", &run.display().to_string()])
-            .assert_sound();
         let (data, to) = (trial.path("rows.csv"), trial.path("new.csv"));
         crate::support::run([
             "predict".as_ref(),

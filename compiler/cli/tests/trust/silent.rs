@@ -238,7 +238,7 @@ fn a_laplace_approximation_at_an_end_needs_the_whole_second_derivative() {
             );
         }
         let trial = slope(sign, ty, "curvature = hessian");
-        let output = trial.bnnc("run", &[]);
+        let (output, result) = trial.run(&[]);
         output.assert_warning(
             "E0582",
             &["`b` in `fit` piles up", end.trim_end_matches(','), "`nuts`"],
@@ -247,7 +247,6 @@ fn a_laplace_approximation_at_an_end_needs_the_whole_second_derivative() {
         // density proportional to exp(u - r exp(u)). At the maximum of this density, the second
         // derivative of its logarithm is -1. The Laplace approximation of d is therefore
         // log-normal, with the median 1 / r and the mean exp(1 / 2) / r.
-        let result = trial.result(&[]);
         let [b, sigma] = ["b", "sigma"].map(|name| result["infer"]["fit"]["parameters"][name].clone());
         let (mean, sd) = (
             b["mean"].as_f64().expect("a mean"),
@@ -352,7 +351,7 @@ infer fit = map(M, d) {{ restarts = {restarts}, steps = 2000 }}
         let trial = Trial::new()
             .file("d.csv", format!("y\n{rows}"))
             .program(&program(restarts));
-        let result = trial.result(&[]);
+        let (output, result) = trial.run(&[]);
         let all = result["infer"]["fit"]["diagnostics"]["restarts"]
             .as_array()
             .expect("the restarts")
@@ -360,7 +359,6 @@ infer fit = map(M, d) {{ restarts = {restarts}, steps = 2000 }}
         let losses: Vec<f64> = all.iter().filter_map(|one| one["loss"].as_f64()).collect();
         let best = losses.iter().copied().fold(f64::INFINITY, f64::min);
         let near = losses.iter().filter(|loss| **loss < best + 1.0).count();
-        let output = trial.bnnc("run", &[]);
         if near == restarts {
             assert!(!output.stderr.contains("E0535"), "{}", output.stderr);
             continue;

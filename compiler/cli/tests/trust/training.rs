@@ -267,8 +267,9 @@ fn swag_whose_scatter_is_not_that_of_the_posterior_is_reported() {
              }}
              infer fit = swag(Line, d) {{ {options} }}"
             ));
-        let sd = trial.result(&[])["infer"]["fit"]["parameters"]["b"]["sd"].as_f64();
-        (sd.expect("a number") * precision.sqrt(), trial.bnnc("run", &[]))
+        let (output, result) = trial.run(&[]);
+        let sd = result["infer"]["fit"]["parameters"]["b"]["sd"].as_f64();
+        (sd.expect("a number") * precision.sqrt(), output)
     };
     let (narrow, output) = run("");
     output.assert_warning("E0573", &["times too narrow", "`scale = "]);
@@ -313,10 +314,9 @@ infer fit = swag(Line, rows) { batch = 100 }
 "#;
     let trial = Trial::new().file("rows.csv", format!("x,y\n{rows}"));
     let trial = trial.program(&program.replace("OPTIONS", ""));
-    trial
-        .bnnc("run", &[])
-        .assert_warning("E0573", &["too narrow", "in `fit`", "standardise"]);
-    let sd = trial.result(&[])["infer"]["fit"]["parameters"]["a"]["sd"].as_f64();
+    let (output, result) = trial.run(&[]);
+    output.assert_warning("E0573", &["too narrow", "in `fit`", "standardise"]);
+    let sd = result["infer"]["fit"]["parameters"]["a"]["sd"].as_f64();
     assert!(sd.expect("a number") < 0.0173 / 5.0, "{sd:?}");
     // If the inputs are already standardised, the warning must not advise standardisation.
     let trial = trial.program(&program.replace("OPTIONS", "{ standardise = [inputs] }"));
