@@ -89,6 +89,9 @@ pub fn warnings(infer: &InferenceBlock, spec: &DataSpec, dataset: &Dataset) -> V
         found.extend(targets::sorted(target, spec.limit));
     }
     for output in &infer.outputs {
+        found.extend(targets::absent_levels(infer, output, dataset, spec.limit));
+    }
+    for output in &infer.outputs {
         found.extend(bounded(infer, output, dataset, &columns));
     }
     let measured = columns.iter().chain(reals.iter().copied());

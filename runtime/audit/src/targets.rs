@@ -4,8 +4,10 @@ use super::neighbours::Neighbours;
 use super::orthogonal::{Basis, dot};
 use super::{Column, range};
 use crate::diagnostics::data as codes;
+use bnnc_abi::manifest::{InferenceBlock, Output};
 use bnnc_base::diagnostic::Diagnostic;
-use std::collections::HashMap;
+use bnnc_data::Dataset;
+use std::collections::{BTreeSet, HashMap};
 
 /// With fewer rows than this, equal values at an end of the range may be due to chance.
 const LEAST: usize = 20;
@@ -61,6 +63,29 @@ pub(super) fn sorted(target: &Column, limit: Option<usize>) -> Option<Diagnostic
     let is_sorted = values.is_sorted() || values.iter().rev().is_sorted();
     let (low, high) = range(values);
     (is_sorted && low < high).then(|| codes::sorted_by_target(&target.name, limit))
+}
+
+/// Returns a warning if some classes of an output, which the file names by text, do not occur in the
+/// training rows.
+pub(super) fn absent_levels(
+    infer: &InferenceBlock,
+    output: &Output,
+    dataset: &Dataset,
+    limit: Option<usize>,
+) -> Option<Diagnostic> {
+    let column = infer.binding(&output.name)?.from.column()?;
+    let levels = &dataset.preparation.levels;
+    let (_, names) = levels.iter().find(|(name, _)| name == column)?;
+    let mut absent: BTreeSet<usize> = (0..names.len()).collect();
+    for class in dataset.train.ints(column).ok()? {
+        absent.remove(&usize::try_from(class).ok()?);
+    }
+    let absent: Vec<&str> = absent.into_iter().map(|class| names[class].as_str()).collect();
+    match (names.len(), absent.as_slice()) {
+        (1, _) => Some(codes::one_class(&output.name, &names[0])),
+        (_, []) => None,
+        (_, absent) => Some(codes::absent_levels(&output.name, absent, limit)),
+    }
 }
 
 /// If fewer than this fraction of the rows are beyond the bounds of a mean, these rows are explained by noise around a mean near the bounds.

@@ -413,7 +413,8 @@ fn mark_unseen(source: &LoadedData, rows: &mut Rows, train: &[usize], kind: &str
                 .map(|&code| (i, code))
         });
         let Some((i, code)) = unseen else { continue };
-        let fault = diagnostics::unseen_level(rows.at(i), &array.name, &levels[code as usize], kind);
+        let level = &levels[code as usize];
+        let fault = diagnostics::unseen_level(rows.at(i), &array.name, level, kind, source.spec.limit);
         if let Some(field) = rows.fields.iter_mut().find(|field| field.name == array.name) {
             field.fault = Some(Box::new(fault));
         }

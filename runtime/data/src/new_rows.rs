@@ -220,7 +220,7 @@ fn relevel<'a>(
             None => {
                 let (path, row) = place(at / width);
                 let level = &levels[*code as usize];
-                let fault = diagnostics::unseen_level(At::row(path, row), &array.name, level, "new");
+                let fault = diagnostics::unseen_level(At::row(path, row), &array.name, level, "new", None);
                 return Err(fault);
             }
         }

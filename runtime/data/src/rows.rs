@@ -219,7 +219,8 @@ impl Rows {
                     false => places.get(&value).copied(),
                 };
                 let position = position.map(|position| position as i32);
-                position.ok_or_else(|| diagnostics::unseen_level(at(i), name, &value.to_string(), "new"))
+                position
+                    .ok_or_else(|| diagnostics::unseen_level(at(i), name, &value.to_string(), "new", None))
             }
             (Codes::Texts(_), Some(code)) => {
                 let known = of_levels.get(code as usize).copied().flatten();
@@ -229,7 +230,7 @@ impl Rows {
                         .cloned()
                         .unwrap_or_else(|| code.to_string())
                 };
-                known.ok_or_else(|| diagnostics::unseen_level(at(i), name, &text(), "new"))
+                known.ok_or_else(|| diagnostics::unseen_level(at(i), name, &text(), "new", None))
             }
         };
         (0..field.values.len()).map(position).collect()

@@ -37,6 +37,13 @@ fn log_rates_with_a_positive_column_are_no_rates() {
     }
 }
 
+/// Returns 60 rows that are sorted by their class, which is a text.
+fn sorted_classes() -> String {
+    let rows = normal(1, 60).into_iter().enumerate();
+    let rows = rows.map(|(row, x)| format!("{x},{}\n", ["cat", "dog", "eel"][row / 20]));
+    format!("x,y\n{}", rows.collect::<String>())
+}
+
 mistakes! {
     classes_that_count_from_one: ["E0292"],
         [("d.csv", csv(&[("x", normal(1, 30)), ("y", each(30, |row| 1.0 + (row % 3) as f64))]))], "
@@ -52,6 +59,22 @@ mistakes! {
         data d = csv(\"d.csv\")
         model M(x: real[d]) -> y: index(5) {
           h = Dense(5)
+          y ~ Categorical(h(x))
+        }
+        infer fit = map(M, d) { epochs = 300, optimiser = Adam(1e-2) }";
+
+    a_limit_that_leaves_out_a_class: ["E0554"], [("d.csv", sorted_classes())], "
+        data d = csv(\"d.csv\") { limit = 40 }
+        model M(x: real[d]) -> y: index(k) {
+          h = Dense(k)
+          y ~ Categorical(h(x))
+        }
+        infer fit = map(M, d) { epochs = 300, optimiser = Adam(1e-2) }";
+
+    a_file_with_one_named_class: ["E0554"], [("d.csv", sorted_classes().replace("eel", "cat").replace("dog", "cat"))], "
+        data d = csv(\"d.csv\")
+        model M(x: real[d]) -> y: index(k) {
+          h = Dense(k)
           y ~ Categorical(h(x))
         }
         infer fit = map(M, d) { epochs = 300, optimiser = Adam(1e-2) }";

@@ -327,7 +327,7 @@ mistakes! {
         posterior Q of M { w ~ Normal(0, 0.1) }
         infer fit = vi(Q, d)";
 
-    a_prior_narrower_than_its_type: ["E0506"], [("d.csv", line(40, 0.5))], "
+    a_prior_without_values: ["E0214"], [("d.csv", line(40, 0.5))], "
         data d = csv(\"d.csv\")
         model M(x: real) -> y: real {
           w ~ Uniform(1, 0)

@@ -1,6 +1,6 @@
 //! Diagnostics about data: leaks, copied rows, and columns that do not contain measurements.
 
-use bnnc_base::quoted::quoted;
+use bnnc_base::quoted::{first_quoted, quoted};
 use bnnc_base::{codes, reports};
 
 codes! {
@@ -141,6 +141,22 @@ reports! {
         = data_warning(NOTHING_TO_LEARN, "only {found} of the {classes} classes of `{output}` occur in the training rows")
         .note("the probabilities of the other classes come from the prior alone")
         .help("declare only the classes that occur, `index({found})`, or add rows of the other classes");
+
+    /// Returns the warning that all rows have the same class.
+    fn one_class(output: &str, class: &str)
+        = data_warning(NOTHING_TO_LEARN, "all rows have the class `{class}` of `{output}`")
+        .help("check that this is the right column, and that the data have all classes");
+
+    /// Returns the warning that some classes do not occur in the training rows.
+    fn absent_levels(output: &str, absent: &[&str], limit: Option<usize>)
+        let listed = first_quoted(absent, 3);
+        let help = match limit {
+            Some(limit) => format!("the training rows are the first {limit} rows: raise `limit`, or shuffle the rows"),
+            None => "choose other test rows, so that every class occurs in the training rows".to_owned(),
+        };
+        = data_warning(NOTHING_TO_LEARN, "these classes of `{output}` do not occur in the training rows: {listed}")
+        .note("their probabilities come from the prior alone")
+        .help("{help}");
 
     /// Returns the warning that inputs determine the target.
     fn leak(columns: &[&str], output: &str, relation: &str)

@@ -222,6 +222,7 @@ pub(super) fn seen(
                 name,
                 &id.to_string(),
                 "test",
+                None,
             ))
         }
     }

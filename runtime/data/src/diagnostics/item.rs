@@ -198,14 +198,16 @@ reports! {
         .help("change `test`, `validation` or `limit` in the data item");
 
     /// An error: a level does not occur in the training rows.
-    fn unseen_level(at: At<'_>, name: &str, level: &str, kind: &str)
+    fn unseen_level(at: At<'_>, name: &str, level: &str, kind: &str, limit: Option<usize>)
+        let of_limit = limit.map(|limit| format!("the training rows are the first {limit} rows: raise `limit`, or shuffle the rows"));
         = data(codes::UNSEEN_LEVEL, at, "the level `{}` occurs in the {kind} rows but not in the training rows",
             shown(level))
         .label("column `{name}`")
         .help(match kind {
             "new" => "leave the row out, or draw the parameters of new levels from their prior: `--new-levels prior`",
             _ => "choose other test rows, or merge rare levels",
-        });
+        })
+        .help_if(of_limit);
 
     /// An error: a position that was computed from columns is outside its axis.
     fn selected(at: At<'_>, columns: &[&str], position: f64, size: usize)
