@@ -3,7 +3,7 @@
 use crate::dataset::{InputColumn, Preparation, assemble, input_columns, text_among_numbers};
 use crate::diagnostics::{self, At, Faults};
 use crate::expression::{self, Scores};
-use crate::read::{INPUTS, Reading};
+use crate::read::{INPUTS, Reading, TARGET};
 use crate::rows::Rows;
 use crate::source::{LoadedData, known_target};
 use crate::table::{self, Array, ArrayValues, Table};
@@ -49,6 +49,12 @@ impl Preparation {
         let mut table =
             crate::read::read_new_rows(spec.format, new.file, known_target(spec).as_deref(), &reading)?;
         table.unread = reading.unread();
+        let is_target = |source: &&DataSource| source.column() == Some(TARGET);
+        if new.sources.is_some_and(|sources| !sources.iter().any(is_target)) {
+            // The classes of new rows are their folders, which need not be classes of the training rows.
+            let is_pair = spec.format.contents() == Contents::Pair;
+            table.arrays.retain(|array| !is_pair || array.name != TARGET);
+        }
         self.rows_of(spec, table, (new.open, wanted.as_ref()))
     }
 

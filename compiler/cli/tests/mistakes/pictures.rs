@@ -57,3 +57,19 @@ fn a_truncated_image() {
     let files = [("pets/cat/a.jpg", JPEG), ("pets/dog/b.jpg", &JPEG[..500])];
     must_be_named("E0411", &files, PROGRAM);
 }
+
+/// The folders of new images need not be classes of the training rows.
+#[test]
+fn predictions_for_images_in_another_folder() {
+    let program = PROGRAM.replace("real[3, 12, 20]", "real[3, h, w]");
+    let folder = Folder::of(&[], &program);
+    for name in ["pets/cat/a.jpg", "pets/dog/b.jpg", "new/fox/c.jpg"] {
+        let file = folder.0.join(name);
+        std::fs::create_dir_all(file.parent().expect("a folder")).expect("the folder is created");
+        std::fs::write(&file, JPEG).expect("the file is written");
+    }
+    let (status, text) = folder.bnnc(&["run", "program.bnn", "--out", "out"]);
+    assert_eq!(status, Some(0), "{text}");
+    let (status, text) = folder.bnnc(&["predict", "out", "--data", "new"]);
+    assert_eq!(status, Some(0), "{text}");
+}
