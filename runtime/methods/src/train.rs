@@ -16,6 +16,7 @@ use bnnc_inference::method::{MemoryExtent, Method, MethodInputs, Saved, few_draw
 use bnnc_inference::outcome::InferenceOutcome;
 use bnnc_inference::posterior::{Parts, Posterior, SharedPosterior, of_sites};
 use bnnc_inference::summary::{SiteSummary, summaries};
+use bnnc_training::restarts::settled;
 use bnnc_training::{TrainingResult, memory, report, restarts, train};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -78,12 +79,16 @@ impl Posterior for TrainedPosterior {
     fn diagnostics(&self, value: &mut Value, infer: &InferenceBlock, outcome: &InferenceOutcome) {
         let rows = outcome.splits.last().map_or(0, |split| split.train);
         value["loss"] = finite(self.0.loss);
-        let name = match infer.maximises_bound() {
-            true => "elbo",
-            false => "log_posterior",
-        };
-        value[name] = finite(-self.0.loss);
-        value[format!("{name}_per_row")] = finite(-self.0.loss / rows.max(1) as f64);
+        let per_row = |value: f64| finite(value / rows.max(1) as f64);
+        if infer.maximises_bound() {
+            let bound = settled(&self.0);
+            value["elbo"] = finite(-bound.loss);
+            value["elbo_per_row"] = per_row(-bound.loss);
+            value["elbo_per_row_error"] = per_row(bound.error);
+        } else {
+            value["log_posterior"] = finite(-self.0.loss);
+            value["log_posterior_per_row"] = per_row(-self.0.loss);
+        }
         value["epochs"] = json!(self.0.epochs);
         value["best_epoch"] = json!(self.0.best_epoch);
         value["steps"] = json!(self.0.steps);
@@ -94,12 +99,19 @@ impl Posterior for TrainedPosterior {
 
     fn table(&self, infer: &InferenceBlock, outcome: &InferenceOutcome) -> String {
         let rows = outcome.splits.last().map_or(0, |split| split.train);
-        let name = match infer.maximises_bound() {
-            true => "elbo / row",
-            false => "log posterior / row",
+        let per_row = |value: f64| value / rows.max(1) as f64;
+        let mut text = match infer.maximises_bound() {
+            true => {
+                let bound = settled(&self.0);
+                let error = match bound.error.is_finite() {
+                    true => format!("  ± {:.4}", per_row(bound.error)),
+                    false => String::new(),
+                };
+                let line = format!("{:>10.4}{error}", per_row(-bound.loss));
+                table_line("elbo / row", line)
+            }
+            false => table_line("log posterior / row", format!("{:.4}", per_row(-self.0.loss))),
         };
-        let per_row = format!("{:.4}", -self.0.loss / rows.max(1) as f64);
-        let mut text = table_line(name, per_row);
         text.push_str(&report::table(&self.0, rows));
         text.push('\n');
         text

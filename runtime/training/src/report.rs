@@ -371,8 +371,6 @@ pub fn table(fitted: &TrainingResult, rows: usize) -> String {
             let range = format!("{} to {}", per_row(worst.loss, rows), per_row(best.loss, rows));
             let count = fitted.restarts.len();
             let name = format!("of {count} restarts");
-            // The line above this line shows the loss of the last epoch. If the loss has noise, the
-            // loss of a single epoch scatters, so it differs from the mean losses in this line.
             format!("  {name:<21} {range:>10}, means of the last epochs\n")
         }
         None => String::new(),

@@ -114,3 +114,23 @@ infer fit = vi(Q, d) { steps = 400 }
         .program(program);
     trial.bnnc("run", &[]).assert_sound();
 }
+
+/// With a normal family, the bound at the optimum is the log evidence: the outputs have the
+/// covariance `1 + 4 j`, where all elements of `j` are one. Its determinant is `1 + 4 n`.
+#[test]
+fn the_printed_bound_is_the_evidence_within_its_error() {
+    let result = centre("Normal", 5000).result(&[]);
+    let diagnostics = &result["infer"]["fit"]["diagnostics"];
+    let number = |name: &str| diagnostics[name].as_f64().expect(name);
+    let y = [0.5f64, 1.5, 2.0, 1.0];
+    let (n, sum, squares) = (4.0, y.iter().sum::<f64>(), y.iter().map(|y| y * y).sum::<f64>());
+    let determinant: f64 = 1.0 + 4.0 * n;
+    let square = squares - 4.0 * sum * sum / determinant;
+    let evidence = -0.5 * (n * std::f64::consts::TAU.ln() + determinant.ln() + square) / n;
+    let (bound, error) = (number("elbo_per_row"), number("elbo_per_row_error"));
+    assert!(
+        (bound - evidence).abs() < 5.0 * error,
+        "{bound} ± {error}, exactly {evidence}"
+    );
+    assert!(error < 0.01, "{error}");
+}
