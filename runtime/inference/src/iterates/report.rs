@@ -96,7 +96,9 @@ pub fn warnings(
         let raw = report::raw(infer, dataset);
         iterates::narrow_parameter(&infer.name, name, *breadth, raw.as_deref())
     });
-    let broad = broad.map(|breadth| iterates::other_breadth(&infer.name, breadth, swag.gaussian.scale));
+    let is_converged = report::doubt(infer, fitted, rows).is_none();
+    let broad =
+        broad.map(|breadth| iterates::other_breadth(&infer.name, breadth, swag.gaussian.scale, is_converged));
     diverged
         .into_iter()
         .chain(still)

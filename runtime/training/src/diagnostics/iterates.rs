@@ -94,8 +94,9 @@ reports! {
         .help("keep the learning rate constant while iterates are taken: `schedule = constant`, or `schedule = step(0.5, 0.1)`, which lowers the rate only once: at half of the training, when the default `warmup` ends; or use `laplace`, `vi` or `nuts`");
 
     /// A warning: the Gaussian over iterates is too broad or too narrow. After multiplication by
-    /// `scale`, the variances of the Gaussian are `breadth` times the posterior variances.
-    fn other_breadth(infer: &str, breadth: f64, scale: f64)
+    /// `scale`, the variances of the Gaussian are `breadth` times the posterior variances. Far from the
+    /// optimum, no other `scale` is recommended: draws from a wider Gaussian would be worse.
+    fn other_breadth(infer: &str, breadth: f64, scale: f64, is_converged: bool)
         let (factor, which) = match breadth < 1.0 {
             true => (breadth.max(0.0).sqrt().recip(), "narrow"),
             false => (breadth.sqrt(), "wide"),
@@ -105,9 +106,10 @@ reports! {
             false => format!("the draws of `{infer}` are far"),
         };
         let right = scale / breadth;
-        let other = match right.is_finite() && right > 0.0 {
-            true => format!("multiply the covariance: `scale = {}`", rounded(right, 3)),
-            false => "use another learning rate".to_owned(),
+        let other = match (is_converged, right.is_finite() && right > 0.0) {
+            (false, _) => "train longer first: the iterates do not scatter around an optimum".to_owned(),
+            (true, true) => format!("multiply the covariance: `scale = {}`", rounded(right, 3)),
+            (true, false) => "use another learning rate".to_owned(),
         };
         = program_warning(OTHER_BREADTH, "{text} too {which} for the posterior")
         .help("{other}; or use `laplace`, `vi` or `nuts`, whose intervals do not depend on the optimiser");
