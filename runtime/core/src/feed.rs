@@ -307,10 +307,11 @@ impl Feed {
                 let values = place.zip(&values[start..]);
                 values.for_each(|(to, value)| *to = f64::from(*value));
             }
-            Elements::Byte(bytes, Precision::F64) => bytes.write(row as usize, to),
-            Elements::Byte(bytes, Precision::F32) => {
-                let values = read_row::<f32>(bytes, row as usize);
-                place.zip(values).for_each(|(to, value)| *to = f64::from(value));
+            Elements::Byte(bytes, precision) => {
+                bytes.write(row as usize, to);
+                if *precision == Precision::F32 {
+                    to.iter_mut().for_each(|value| *value = f64::from(*value as f32));
+                }
             }
         }
     }
