@@ -48,6 +48,7 @@ const OUTSIDE: &[(&str, &[&str])] = &[
     ),
     ("region", &["bnnc-object"]),
     ("rustyline", &["bnnc"]),
+    ("rustc-hash", &["bnnc-graph", "bnnc-lower"]),
     ("safetensors", &["bnnc-run", "bnnc-training"]),
     (
         "serde",

@@ -176,7 +176,7 @@ fn empty_or_huge_ranges_are_rejected() {
         &bnnc("layers", "run", &layers, &[]),
         1,
         "E0290",
-        "a list of 100000000 layers",
+        "the list has 100000000 layers",
     );
 }
 

@@ -190,11 +190,8 @@ fn training_of_small_networks_agrees_with_the_reference_interpreter() {
 #[test]
 fn arguments_that_do_not_keep_the_dims_are_rejected() {
     for (argument, fragment) in [
-        (
-            "Conv(8, 1, 1)",
-            "a new layer whose output has the dims of its input",
-        ),
-        ("3", "a new layer whose output has the dims of its input"),
+        ("Conv(8, 1, 1)", "a layer whose output has the dims of its input"),
+        ("3", "a layer whose output has the dims of its input"),
         ("Dense(4)", "found the layer `Dense`"),
     ] {
         let net = format!("BasicBlock(norm = {argument})");
@@ -204,7 +201,7 @@ fn arguments_that_do_not_keep_the_dims_are_rejected() {
     }
 }
 
-/// With `blocks = 0`, a list of the network would have one layer less than none.
+/// With `blocks = 0`, the range `1..blocks` ends below its start.
 #[test]
 fn lists_of_layers_with_a_negative_length_are_rejected() {
     for blocks in ["0", "-1"] {
@@ -227,7 +224,7 @@ fn lists_of_very_many_layers_are_rejected_at_once() {
                    y ~ Categorical(logits = out(fold(blocks, x)))\n}\ninfer fit = map(M, d) { steps = 1 }";
     let output = run("many", "check", 12, program);
     assert_eq!(output.status, 1, "{}", output.stdout);
-    assert!(output.stderr.contains("is longer than 1024"), "{}", output.stderr);
+    assert!(output.stderr.contains("the limit is 1024"), "{}", output.stderr);
 }
 
 #[test]

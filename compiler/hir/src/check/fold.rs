@@ -8,7 +8,7 @@ use crate::diagnostics::folds as report;
 use crate::dims::{Atom, DimExpr};
 use crate::show;
 use crate::tree::{LayerId, LocalId, TypedExpr};
-use crate::types::Ty;
+use crate::types::{MOST_LAYERS, Ty};
 use bnnc_base::source::Span;
 
 /// A list of layers, or a layer of such a list.
@@ -41,6 +41,9 @@ impl Checker<'_> {
         };
         if length.as_number() == Some(0) {
             self.report(report::empty(layers.span, &show::name(root, &self.locals)));
+            return None;
+        }
+        if layers.ty.layers().is_some_and(|count| count > MOST_LAYERS) {
             return None;
         }
         let Ty::Tensor(_, dims) = &x.ty else {

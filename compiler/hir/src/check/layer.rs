@@ -157,8 +157,7 @@ impl Checker<'_> {
     ) -> (TypedExpr, Option<Made>) {
         let ty = Ty::List(Box::new(element), length);
         if let Some(count) = ty.layers().filter(|count| *count > MOST_LAYERS) {
-            let diagnostic = elaborate::too_many_layers(span, count);
-            return (self.error(*diagnostic, span), None);
+            self.report(*elaborate::too_many_layers(span, count));
         }
         (TypedExpr::new(kind, ty, span), Some(made))
     }

@@ -53,7 +53,7 @@ impl Checker<'_> {
     pub fn has_fixed_ends(&mut self, name: &str, dist: &TypedExpr) -> bool {
         let ends = self.ends(dist).into_iter().flatten().flatten();
         let are_fixed = ends.into_iter().all(|(least, most)| least == most);
-        if !are_fixed && !self.in_library {
+        if !are_fixed && !self.in_library && self.place != BodyKind::Prompt {
             self.report(report::moving_end(dist.span, name));
         }
         are_fixed
@@ -66,7 +66,7 @@ impl Checker<'_> {
         let (Ty::Tensor(elem, dims), Some(range)) = (declared, self.range_of_values(dist)) else {
             return;
         };
-        let Some(outside) = outside(bounds(elem), range) else {
+        let Some(outside) = outside(bounds(elem), range).filter(|_| self.place != BodyKind::Prompt) else {
             return;
         };
         let wide = show::ty(declared, &self.locals);
