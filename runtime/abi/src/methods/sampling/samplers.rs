@@ -26,13 +26,13 @@ macro_rules! samplers {
         /// The samplers of bnnc.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum SamplerKind {
-            $( #[doc = concat!("The sampler of [`", stringify!($options), "`](", stringify!($module::$options), ").")] $name, )+
+            $( #[doc = concat!("The sampler of [`", stringify!($options), "`](", stringify!($module), "::", stringify!($options), ").")] $name, )+
         }
 
         /// One iteration of a chain: the sampler and its options.
         #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
         pub enum Transition {
-            $( #[doc = concat!("An iteration with [`", stringify!($options), "`](", stringify!($module::$options), ").")] $name($module::$options), )+
+            $( #[doc = concat!("An iteration with [`", stringify!($options), "`](", stringify!($module), "::", stringify!($options), ").")] $name($module::$options), )+
         }
 
         impl Transition {
