@@ -43,14 +43,14 @@ impl Checker<'_> {
             self.report(report::empty(layers.span, &show::name(root, &self.locals)));
             return None;
         }
-        if layers.ty.layers().is_some_and(|count| count > MOST_LAYERS) {
-            return None;
-        }
         let Ty::Tensor(_, dims) = &x.ty else {
             return self.wrong(x, "an array");
         };
         let dims = vec![dims.clone()];
         self.first_call((root, path.clone()), dims, span)?;
+        if layers.ty.layers().is_some_and(|count| count > MOST_LAYERS) {
+            return None;
+        }
         let path = path.into_iter().map(Some).collect();
         self.applied(&Element { root, path, made }, x, span)
     }

@@ -155,8 +155,9 @@ impl Checker<'_> {
         made: Made,
         span: Span,
     ) -> (TypedExpr, Option<Made>) {
+        let is_reported = element.layers().is_some_and(|count| count > MOST_LAYERS);
         let ty = Ty::List(Box::new(element), length);
-        if let Some(count) = ty.layers().filter(|count| *count > MOST_LAYERS) {
+        if let Some(count) = ty.layers().filter(|count| !is_reported && *count > MOST_LAYERS) {
             self.report(*elaborate::too_many_layers(span, count));
         }
         (TypedExpr::new(kind, ty, span), Some(made))
