@@ -226,10 +226,8 @@ impl Checker<'_> {
                 self.report(types::not_static(value.span, "an integer argument of a layer"));
             }
         }
-        let priors = self.module.layers[id].params.iter().zip(&arguments.values);
-        let priors: Vec<(LocalId, &TypedExpr)> = priors.map(|(param, value)| (param.local, value)).collect();
-        for (param, value) in priors {
-            self.prior_of_weights(id, param, value);
+        for (at, value) in arguments.values.iter().enumerate() {
+            self.prior_of_weights(id, at, value);
         }
         let expr = TypedExpr::new(
             TypedExprKind::MakeLayer(id, arguments.values),

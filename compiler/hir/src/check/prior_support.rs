@@ -85,18 +85,17 @@ impl Checker<'_> {
         self.report(diagnostic.help(help));
     }
 
-    /// Warns about an argument of a layer that is the prior of weights on all reals, although it has
-    /// zero density in a part of the reals.
-    pub fn prior_of_weights(&mut self, id: LayerId, param: LocalId, prior: &TypedExpr) {
-        let Some(range) = self.range_of_values(prior) else {
-            return;
-        };
-        let Some(outside) = outside(bounds(&Elem::Real(Support::Real)), range) else {
-            return;
-        };
-        if !self.in_library && self.is_prior_of_reals(id, param) {
-            let layer = self.module.layers[id].name.clone();
-            self.report(report::bounded_weights(prior.span, &layer, &outside));
+    /// Warns about argument `at` of a layer if it is the prior of weights on all reals, but has zero
+    /// density in a part of the reals.
+    pub fn prior_of_weights(&mut self, id: LayerId, at: usize, prior: &TypedExpr) {
+        let range = self.range_of_values(prior).filter(|_| !self.in_library);
+        let outside = range.and_then(|range| outside((f64::NEG_INFINITY, f64::INFINITY), range));
+        let layer = &self.module.layers[id];
+        if let Some(outside) = outside
+            && self.is_prior_of_reals(id, layer.params[at].local)
+        {
+            let diagnostic = report::bounded_weights(prior.span, &layer.name, &outside);
+            self.report(diagnostic);
         }
     }
 

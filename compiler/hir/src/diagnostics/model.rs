@@ -95,8 +95,8 @@ codes_with_programs! {
     "a type with values that the prior excludes",
     "A warning: the prior has zero density in a part of the declared type. Transitions of a sampler that reach this part \
      diverge, and the loss of training can become infinite. Without a type, a parameter whose prior has constant ends \
-     has the support of its prior, and no method leaves it. An end that depends on a parameter, or that differs between \
-     elements, is not constant.",
+     has the support of its prior, and no method leaves it. An end that depends on parameters or data, or that differs \
+     between elements, is not constant.",
     "model M(x: real) -> y: real {\n  s: positive ~ Uniform(0.1, 0.8)\n  y ~ Normal(x, s)\n}",
     "model M(x: real) -> y: real {\n  s ~ Uniform(0.1, 0.8)\n  y ~ Normal(x, s)\n}";
 }
@@ -120,7 +120,7 @@ reports! {
     /// Warns about a prior with an end that is not a constant.
     fn moving_end(span: Span, name: &str)
         = warning(BEYOND_PRIOR, span, "an end of the prior of `{name}` is not a constant, so `{name}` can leave its prior")
-        .label("an end depends on a parameter, or differs between elements")
+        .label("an end depends on parameters or data, or differs between elements")
         .help("transform a parameter with constant ends: with `u ~ Uniform(0, 1)`, `a + u * (b - a)` lies between `a` and `b`");
 
     /// Warns about a prior of weights with zero density in a part of the reals.

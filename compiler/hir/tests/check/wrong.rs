@@ -376,12 +376,12 @@ model M(x: int[d]) -> y: real {
   top ~ Gamma(4, 1)
   s ~ Uniform(0.1, top)
   y ~ Normal(x, s)
-}"# => r#"E0280 3:7 an end of the prior of `s` is not a constant, so `s` can leave its prior | an end depends on a parameter, or differs between elements | help: transform a parameter with constant ends: with `u ~ Uniform(0, 1)`, `a + u * (b - a)` lies between `a` and `b`"#;
+}"# => r#"E0280 3:7 an end of the prior of `s` is not a constant, so `s` can leave its prior | an end depends on parameters or data, or differs between elements | help: transform a parameter with constant ends: with `u ~ Uniform(0, 1)`, `a + u * (b - a)` lies between `a` and `b`"#;
 
     priors_whose_ends_differ: r#"model M(x: real) -> y: real {
   c: real[2] ~ Uniform([-1, 0], [1, 2])
   y ~ Normal(x, 1 + sum(c) ^ 2)
-}"# => r#"E0280 2:16 an end of the prior of `c` is not a constant, so `c` can leave its prior | an end depends on a parameter, or differs between elements | help: transform a parameter with constant ends: with `u ~ Uniform(0, 1)`, `a + u * (b - a)` lies between `a` and `b`"#;
+}"# => r#"E0280 2:16 an end of the prior of `c` is not a constant, so `c` can leave its prior | an end depends on parameters or data, or differs between elements | help: transform a parameter with constant ends: with `u ~ Uniform(0, 1)`, `a + u * (b - a)` lies between `a` and `b`"#;
 
     an_ordered_vector_in_an_interval: r#"model M(x: real) -> y: real {
   c: ordered(3) ~ Uniform(0, 1)
