@@ -104,14 +104,18 @@ fn ids_without_a_training_row_are_reported_with_their_row() {
         .file("d.csv", groups(&[10, 20, 35]))
         .file("new.csv", "g\n10\n11\n")
         .program(&groups_program("csv(\"d.csv\")", "J", "J"));
-    let out = trial.path("out");
-    let out = out.to_string_lossy();
+    let reported = new_rows_are_rejected(&trial);
+    assert!(reported.contains("11"), "{reported}");
+    assert!(reported.contains("new.csv:3"), "{reported}");
+}
+
+/// Runs the program, and predicts for the rows of `new.csv`, which fails. Returns the messages.
+fn new_rows_are_rejected(trial: &Trial) -> String {
+    let [out, new] = ["out", "new.csv"].map(|name| trial.path(name).display().to_string());
     assert_eq!(trial.bnnc("run", &["--out", &out]).status, 0);
-    let new = trial.path("new.csv");
-    let predicted = crate::support::run(["predict", &*out, "--data", &new.to_string_lossy()]);
+    let predicted = crate::support::run(["predict", &*out, "--data", &*new]);
     assert_eq!(predicted.status, 3, "{}", predicted.stdout);
-    assert!(predicted.stderr.contains("11"), "{}", predicted.stderr);
-    assert!(predicted.stderr.contains("new.csv:3"), "{}", predicted.stderr);
+    predicted.stderr
 }
 
 /// Kernels clamp positions to the axis, so without a check `v[-i]` would equal `v[0]` for every
@@ -161,13 +165,8 @@ fn positions_beyond_the_groups_are_named_with_their_row() {
         .file("d.csv", groups(&[0, 1, 2]))
         .file("new.csv", "g\n2\n3\n-7\n")
         .program(&groups_program("csv(\"d.csv\")", "J", "J"));
-    let out = trial.path("out");
-    let out = out.to_string_lossy();
-    assert_eq!(trial.bnnc("run", &["--out", &out]).status, 0);
-    let new = trial.path("new.csv");
-    let predicted = crate::support::run(["predict", &*out, "--data", &new.to_string_lossy()]);
-    assert_eq!(predicted.status, 3, "{}", predicted.stdout);
-    assert!(predicted.stderr.contains("new.csv:3"), "{}", predicted.stderr);
+    let reported = new_rows_are_rejected(&trial);
+    assert!(reported.contains("new.csv:3"), "{reported}");
 }
 
 #[test]
