@@ -380,13 +380,13 @@ fn invalid_options_are_rejected_with_their_codes() {
         &run("backend", &["--backend", "abacus"]),
         2,
         "E0602",
-        "no backend `abacus`",
+        "unknown backend `abacus`",
     );
     rejected(
         &run("without", &["--without", "nope"]),
         2,
         "E0608",
-        "no rewrite `nope`",
+        "unknown rewrite `nope`",
     );
     rejected(
         &run("memory", &["--max-memory", "4K"]),
@@ -614,7 +614,7 @@ fn new_rows_are_predicted_by_column_names() {
     );
     // Both predictions agree in the first row, because columns are matched by name, not by position.
     assert_eq!(plain.stdout.lines().nth(1), with_target.stdout.lines().nth(1));
-    rejected(&predict("few.csv", &[]), 3, "E0419", "there is no column `b`");
+    rejected(&predict("few.csv", &[]), 3, "E0419", "unknown column `b`");
     rejected(&predict("nope.csv", &[]), 3, "E0401", "does not exist");
     let far = predict("far.csv", &[]);
     rejected(&far, 3, "E0409", "too large for");

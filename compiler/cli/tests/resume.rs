@@ -485,7 +485,7 @@ fn training_stops_after_an_epoch() {
     );
     assert!(
         reported.contains(&again),
-        "what the numbers depend on is said again: {reported}"
+        "the command names the program and its settings: {reported}"
     );
     let text = fs::read_to_string(out.join("result.json")).unwrap();
     let result: serde_json::Value = serde_json::from_str(&text).unwrap();

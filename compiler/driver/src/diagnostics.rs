@@ -167,7 +167,7 @@ reports! {
     /// Reports a backend name that does not exist. `available` are the names of the backends that work in
     /// this build.
     fn no_backend(name: &str, available: &[&str])
-        = usage(NO_BACKEND, "there is no backend `{name}`")
+        = usage(NO_BACKEND, "unknown backend `{name}`")
         .suggest(name, available.iter().copied())
         .note("this build has {}", available.join(", "));
 
@@ -387,7 +387,7 @@ pub fn no_state_for_value(infer: &InferItem, why: &str) -> Diagnostic {
 reports! {
     /// Reports a rewrite name that does not exist.
     fn no_rewrite(name: &str, known: &[&str])
-        = usage(NO_REWRITE, "there is no rewrite `{name}`")
+        = usage(NO_REWRITE, "unknown rewrite `{name}`")
         .suggest(name, known.iter().copied())
         .note("the rewrites are {}", known.join(", "));
 }

@@ -55,7 +55,7 @@ impl ScaledBytes {
         self.bytes.len()
     }
 
-    /// Returns whether there are no elements.
+    /// Returns whether the number of elements is zero.
     pub fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }
@@ -129,7 +129,7 @@ impl InputValues {
         }
     }
 
-    /// Returns whether there are no elements.
+    /// Returns whether the number of elements is zero.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -578,8 +578,8 @@ fn wrong_columns_and_expressions_are_rejected() {
     assert_eq!(
         with(vec![name("agee"), name("sex")], None),
         [
-            "E0419 t.csv:1:0 there is no column `agee`",
-            "E0419 t.csv:1:0 there is no column `sex`"
+            "E0419 t.csv:1:0 unknown column `agee`",
+            "E0419 t.csv:1:0 unknown column `sex`"
         ]
     );
     let log = apply("log", vec![name("age")]);

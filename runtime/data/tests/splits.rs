@@ -356,7 +356,7 @@ fn new_rows_are_prepared_as_in_training() {
     let missing = preparation
         .rows(&spec, new(&folder.file("new.csv", "w,city\n40,b\n")))
         .unwrap_err();
-    assert_eq!(reported(&missing[0]), "E0419 new.csv:1:0 there is no column `x`");
+    assert_eq!(reported(&missing[0]), "E0419 new.csv:1:0 unknown column `x`");
 }
 
 fn new(file: &Path) -> NewRows<'_> {

@@ -49,7 +49,7 @@ fn difference(binding: &Binding, schema: &Schema) -> Option<String> {
         DataSource::Shared(name) => (name, &schema.shared),
     };
     let Some(field) = fields.iter().find(|field| field.name == *name) else {
-        return Some(format!("there is no column `{name}`"));
+        return Some(format!("the column `{name}` is missing"));
     };
     shape(binding, field, schema).or_else(|| binding.misfit(field))
 }

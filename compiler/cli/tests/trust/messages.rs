@@ -475,11 +475,11 @@ infer fit = map(M, d)
         run(["predict", &*folder, "--data", &*file])
     };
     let needs = [
-        "there is no column `y`",
+        "the column `y` is missing",
         "`y` is an output of the model",
         "a column `y` with known values",
     ];
     predict("new.csv").assert_error("E0419", 3, &needs);
-    predict("other.csv").assert_error("E0419", 3, &["there is no column `x`", "the columns are y, w, z"]);
+    predict("other.csv").assert_error("E0419", 3, &["unknown column `x`", "the columns are y, w, z"]);
     predict("both.csv").assert_sound();
 }

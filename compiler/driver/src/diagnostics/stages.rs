@@ -29,7 +29,7 @@ codes! {
 reports! {
     /// Reports a stage name that does not exist.
     fn no_stage(name: &str)
-        = usage(NO_STAGE, "there is no stage `{name}`")
+        = usage(NO_STAGE, "unknown stage `{name}`")
         .suggest(name, Stage::names());
 
     /// Reports `emit clif` with a backend that does not generate Cranelift code.

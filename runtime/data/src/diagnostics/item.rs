@@ -89,7 +89,7 @@ pub fn unknown_column<'a>(
     names: impl Iterator<Item = &'a str>,
 ) -> Diagnostic {
     let names: Vec<&str> = names.collect();
-    let text = format!("there is no column `{}`", shown(name));
+    let text = format!("unknown column `{}`", shown(name));
     let help = match nearest(name, names.iter().copied()) {
         Some(near) => format!("did you mean `{near}`?"),
         None => format!("the columns are {}", shown_long(&names.join(", "))),
@@ -103,7 +103,7 @@ reports! {
     /// An error: new rows do not have the column of an output, although other outputs depend on this output.
     fn absent_output(path: &Path, name: &str)
         let name = shown(name);
-        = data(codes::UNKNOWN_COLUMN, At::row(path, 1), "there is no column `{name}`")
+        = data(codes::UNKNOWN_COLUMN, At::row(path, 1), "the column `{name}` is missing")
         .note("`{name}` is an output of the model, and other outputs depend on its values")
         .help("give the new rows a column `{name}` with known values");
 
