@@ -54,6 +54,9 @@ impl Job<'_> {
     }
 
     fn try_run(&self, running: &Running, max_memory: Option<u64>) -> Result<u8, u8> {
+        // The handlers are registered before a file is written, so that a signal that arrives after
+        // the folder exists never loses what was computed.
+        let interrupt = interrupt();
         // The folder is checked before the run, because a run may take hours.
         let (fingerprint, checkpoint) = match running.folder() {
             Some(folder) => self
@@ -65,7 +68,7 @@ impl Job<'_> {
             progress: !running.json && std::io::stderr().is_terminal(),
             max_memory: max_memory.or_else(memory::available),
             checkpoint,
-            interrupt: interrupt(),
+            interrupt,
             sources: self.sources.clone(),
             ..bnnc_run::RunOptions::new(terminal::threads(running.threads))
         };
