@@ -10,6 +10,13 @@
 //! algorithm therefore chooses stored tensors and groups tasks in turn, until no further tensor is
 //! stored.
 //!
+//! Note [Rounds]. A newly stored tensor adds a task. If the number of tasks in a kernel is limited,
+//! this task can move the boundary between two kernels, so that another tensor is evaluated on both
+//! sides of the boundary. In a model of many scalar parameters, this happened once for each
+//! parameter. After [`ROUNDS`] groupings, a tensor therefore counts as evaluated by several kernels
+//! if several tasks evaluate it. This does not depend on the boundaries, so that few further rounds
+//! follow. The memory of tensors that only one kernel needs is removed at the end.
+//!
 //! Note [Draws in memory]. The memory of a program must not depend on the number of draws of a
 //! divergence. A tensor with elements for every such draw is therefore not stored, even if its cost
 //! is high. Instead, each kernel computes it again from the noise. Draws of weights are
@@ -36,6 +43,9 @@ const CHEAP_REPEATED: u32 = 3;
 /// A chain of tensors that are evaluated inside each other is cut at this depth, by storing a
 /// tensor. The limit is needed because bodies are evaluated by recursion.
 const DEEP: usize = 300;
+/// The number of groupings after which tasks count in place of kernels. All examples need at most
+/// three groupings. See Note [Rounds].
+const ROUNDS: usize = 4;
 /// A tensor that several kernels need is stored if computing it again takes more loads than this.
 const FEW_LOADS: usize = 2;
 
@@ -46,6 +56,7 @@ pub fn fuse(tensors: &Tensors, ports: &[(TensorId, BufferId)]) -> Result<(Tensor
     let mut storage = forced(tensors, &live, ports);
     cut_chains(tensors, &live, &mut storage.stored);
     let needed = storage.stored.clone();
+    let mut round = 0;
     loop {
         let mut groups = match group::group(tensors, &live, &storage)? {
             Grouped::Done(groups) => *groups,
@@ -54,7 +65,13 @@ pub fn fuse(tensors: &Tensors, ports: &[(TensorId, BufferId)]) -> Result<(Tensor
                 continue;
             }
         };
-        let more = dear(tensors, &live, &storage, &groups);
+        round += 1;
+        let unit = |task| match round < ROUNDS {
+            true => groups.partition.of(task),
+            false => task,
+        };
+        let evaluated = evaluated(&groups, unit);
+        let more = dear(tensors, &live, &storage, &evaluated);
         if more.is_empty() {
             forget(&mut storage, &mut groups, &needed);
             return Ok((storage, groups));
@@ -179,10 +196,12 @@ fn repeats(dims: &[Dim], inner: &[Dim], at: &[Coordinate]) -> bool {
     dims.iter().enumerate().any(is_unused) || at.iter().zip(inner).any(overlaps)
 }
 
+/// For each tensor that is evaluated and not loaded, the kernels or tasks that evaluate it.
+type Evaluated = HashMap<TensorId, BTreeSet<usize>>;
+
 /// Returns the tensors that should be stored because of their cost.
-fn dear(tensors: &Tensors, live: &[bool], storage: &TensorStorage, groups: &Groups) -> Vec<TensorId> {
+fn dear(tensors: &Tensors, live: &[bool], storage: &TensorStorage, evaluated: &Evaluated) -> Vec<TensorId> {
     let users = users(tensors, live);
-    let evaluated = evaluated(groups);
     let anew = made_anew(tensors, storage, &users);
     let mut costs = vec![0u32; tensors.len()];
     let mut loads: Vec<Vec<TensorId>> = vec![Vec::new(); tensors.len()];
@@ -226,7 +245,7 @@ fn dear(tensors: &Tensors, live: &[bool], storage: &TensorStorage, groups: &Grou
             more.insert(*arg);
             costs[id.index()] = 0;
         }
-        let several = evaluated.get(&id).is_some_and(|groups| groups.len() > 1);
+        let several = evaluated.get(&id).is_some_and(|units| units.len() > 1);
         let costly =
             costs[id.index()] > CHEAP || loads[id.index()].len() > FEW_LOADS && costs[id.index()] > 1;
         if several && costly && !anew[id.index()] && !passes_on(tensors, storage, &users[id.index()]) {
@@ -289,13 +308,14 @@ fn users(tensors: &Tensors, live: &[bool]) -> Vec<Vec<TensorId>> {
     users
 }
 
-/// For each tensor that kernels evaluate and do not load, returns these kernels.
-fn evaluated(groups: &Groups) -> HashMap<TensorId, BTreeSet<usize>> {
-    let mut evaluated: HashMap<TensorId, BTreeSet<usize>> = HashMap::new();
+/// Returns, for each tensor that kernels evaluate and do not load, the kernels or tasks that evaluate
+/// it. `unit` is the number of the kernel or task to which a task belongs.
+fn evaluated(groups: &Groups, unit: impl Fn(usize) -> usize) -> Evaluated {
+    let mut evaluated = Evaluated::new();
     let tasks = groups.tasks.iter().enumerate();
     for (at, task) in tasks.filter(|(_, task)| task.is_kernel()) {
         for id in &task.inlined {
-            evaluated.entry(*id).or_default().insert(groups.partition.of(at));
+            evaluated.entry(*id).or_default().insert(unit(at));
         }
     }
     evaluated
