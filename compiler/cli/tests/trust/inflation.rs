@@ -225,13 +225,20 @@ fn effects_that_are_well_identified_are_not_reported() {
 
 /// Returns the factor in the warning about three classes with the same number of rows, which do not depend on an input with the variance 1.
 fn of_classes(layers: &str, logits: &str, posterior: &str) -> Option<f64> {
+    let likelihood = format!("Categorical({logits})");
+    of_likelihood("", layers, &likelihood, posterior)
+}
+
+/// Like [`of_classes`], for any distribution of the classes. `declared` holds items of the program.
+fn of_likelihood(declared: &str, layers: &str, likelihood: &str, posterior: &str) -> Option<f64> {
     let x = random(1);
     let rows: String = (0..ROWS).map(|at| format!("{},{}\n", x[at], at % 3)).collect();
     let program = format!(
-        "data d = csv(\"d.csv\") {{ target = y }}
+        "{declared}
+        data d = csv(\"d.csv\") {{ target = y }}
         model M(x: real[k]) -> y: index(3) {{
           {layers}
-          y ~ Categorical({logits})
+          y ~ {likelihood}
         }}
         posterior Q of M {{ {posterior} }}
         infer fit = vi(Q, d) {{ steps = 20 }}"
@@ -263,4 +270,25 @@ fn classes_with_a_reference_or_a_hidden_layer_are_not_reported() {
     assert_eq!(of_classes(hidden, "o(tanh(h(x)))", "h.*, o.* ~ Normal()"), None);
     let joint = "o = Dense(3, prior = Normal(0, 5))";
     assert_eq!(of_classes(joint, "o(x)", "o.* ~ FullRankNormal()"), None);
+}
+
+/// Whether the logits can rise together follows from the density of a distribution, and not from its name.
+#[test]
+fn distributions_of_classes_are_recognised_by_their_density() {
+    let declared = |name: &str, more: &str| {
+        format!(
+            "dist {name}(logits: real[k]) on index(k) {{
+          log_density(x) = log_softmax(logits)[x]{more}
+          draw = class_at(softmax(logits), standard_uniform())
+        }}"
+        )
+    };
+    let layer = "o = Dense(3, prior = Normal(0, 5))";
+    let found = |name: &str, more: &str| {
+        let likelihood = format!("{name}(o(x))");
+        of_likelihood(&declared(name, more), layer, &likelihood, "o.* ~ Normal()")
+    };
+    let expected = of_classes(layer, "o(x)", "o.* ~ Normal()").expect("a warning");
+    close(found("Klass", ""), expected);
+    assert_eq!(found("Categorical", " - sum(logits * logits)"), None);
 }

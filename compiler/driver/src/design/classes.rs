@@ -2,8 +2,12 @@
 
 use super::{Coefficient, Linear, Terms};
 use bnnc_base::arena::Id;
+use bnnc_base::shape::{Dim, Sizes};
+use bnnc_graph::dist::Instance;
+use bnnc_graph::eval::evaluate;
 use bnnc_graph::function::Value;
 use bnnc_graph::ops;
+use bnnc_graph::tensor::Tensor;
 use std::collections::HashSet;
 
 /// Returns whether `sums`, the sums of a root, are the logits of all classes, all sums have the same columns, and each sum has coefficients of its
@@ -31,7 +35,7 @@ pub(super) fn are_logits(found: &Linear<'_>, root: Value, sums: &[Terms]) -> boo
         && is_used_as_logits(found, root)
 }
 
-/// Returns whether a root reaches observations only as the logits of `Categorical`.
+/// Returns whether a root reaches observations only as the logits of a categorical distribution.
 fn is_used_as_logits(found: &Linear<'_>, root: Value) -> bool {
     let users = found.function.nodes.ids().filter(|user| found.used[user.index()]);
     let mut users = users
@@ -39,10 +43,35 @@ fn is_used_as_logits(found: &Linear<'_>, root: Value) -> bool {
         .peekable();
     users.peek().is_some()
         && users.all(|user| {
-            let dist = || ops::observe::dist(found.attrs(user));
             found.is(user, &[&ops::observe::OBSERVE])
-                && &*dist().name == "Categorical"
-                && dist().params.first().is_some_and(|(name, _)| &**name == "logits")
+                && takes_logits(ops::observe::dist(found.attrs(user)))
                 && found.function.args(user).first() == Some(&root)
         })
 }
+
+/// Returns whether the only parameter of a distribution of one class is a vector of logits: a number
+/// that is added to all its elements does not change any log density. Other distributions may have the
+/// same name and the same parameters, so the log densities of all classes are compared at one vector.
+fn takes_logits(dist: &Instance) -> bool {
+    let [(_, param)] = dist.params.as_slice() else {
+        return false;
+    };
+    let ([Dim::Fixed(count)], []) = (param.shape.dims(), dist.value.shape.dims()) else {
+        return false;
+    };
+    let log_density = |class: usize, shift: f64| {
+        let logits = Tensor::from_fn(vec![*count], |at| (at[0] as f64 + 1.0).sin() + shift);
+        let inputs = [logits, Tensor::scalar(class as f64)];
+        evaluate(&dist.log_density, &inputs, &Sizes::default())[0].data[0]
+    };
+    (0..*count).all(|class| {
+        let [here, shifted] = [0.0, SHIFT].map(|shift| log_density(class, shift));
+        (here - shifted).abs() <= ROUNDING * (1.0 + here.abs())
+    })
+}
+
+/// The number that is added to all logits.
+const SHIFT: f64 = 0.75;
+/// The largest relative difference that rounding explains. The error of a sum of 1000 exponentials is
+/// about 1000 times the unit roundoff, 1e-13.
+const ROUNDING: f64 = 1e-9;
