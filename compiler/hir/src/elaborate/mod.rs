@@ -6,6 +6,7 @@ pub mod call;
 mod choice;
 pub mod datum;
 pub mod dist;
+mod drawn;
 pub mod expr;
 pub mod frame;
 mod images;

@@ -2,6 +2,7 @@
 
 use super::datum::{Datum, DistDatum};
 use super::dist::{CalledWith, support};
+use super::drawn;
 use super::frame::{Elaborated, Elaborator};
 use super::joint::{self, Share};
 use super::start;
@@ -440,24 +441,18 @@ fn number(module: &Module, expr: &TypedExpr) -> Elaborated<f64> {
         .ok_or_else(|| limit(expr.span, "a start value must be a constant"))
 }
 
-/// Converts a distribution to a random start value. Only uniform and normal distributions are supported.
+/// Converts a distribution to a random start value.
 fn random(module: &Module, expr: &TypedExpr) -> Elaborated<Init> {
     let TypedExprKind::MakeDist(dist, args) = &expr.kind else {
         return Err(limit(expr.span, "a start value is a constant or a distribution"));
     };
-    let name = &*module.dists[*dist].name;
-    let numbers: Vec<f64> = args
-        .iter()
-        .map(|arg| number(module, arg))
-        .collect::<Result<_, _>>()?;
-    match (name, numbers.as_slice()) {
-        ("Normal", [mean, sd]) => Ok(Init::Normal(*mean, *sd)),
-        ("Uniform", [low, high]) => Ok(Init::Uniform(*low, *high)),
-        _ => Err(limit(
+    drawn::init(module, *dist, args).ok_or_else(|| {
+        let name = &module.dists[*dist].name;
+        limit(
             expr.span,
-            format!("starts are drawn from `Normal` or `Uniform`, found `{name}`"),
-        )),
-    }
+            format!("a start is a constant, or a constant plus a multiple of one `standard_normal()` or `standard_uniform()`, as in `Normal(0, 1)`; `{name}` is not drawn in this way"),
+        )
+    })
 }
 
 /// Builds the posterior of a site that is fixed to the result of another inference run. It is a point at the value from that run.

@@ -1,0 +1,98 @@
+//! Start values that are drawn from a distribution. How a distribution is drawn follows from its
+//! `draw`, and does not depend on its name: a program may declare a `Normal` or a `Uniform` of its own.
+
+use crate::builtin::BuiltinRule;
+use crate::constant::{constant, evaluate};
+use crate::parts::DistributionPart;
+use crate::tree::{DistId, LocalId, Module, TypedExpr, TypedExprKind};
+use crate::walk;
+use bnnc_abi::manifest::Init;
+use bnnc_abi::symbols::NoiseKind;
+use bnnc_grammar::ast::{BinaryOp, UnaryOp};
+use std::collections::HashMap;
+
+/// A number `offset + factor * z`, where `z` is a variate of the kind `noise`.
+struct LinearDraw {
+    noise: NoiseKind,
+    offset: f64,
+    factor: f64,
+}
+
+impl LinearDraw {
+    /// Multiplies the number by `times`, and then adds `plus`.
+    fn scaled(self, times: f64, plus: f64) -> LinearDraw {
+        LinearDraw {
+            offset: self.offset * times + plus,
+            factor: self.factor * times,
+            ..self
+        }
+    }
+}
+
+/// Returns the start value that is drawn from a distribution with constant arguments. Returns `None` if
+/// an argument is not a constant, or if the `draw` of the distribution is not a linear function of one
+/// standard normal or uniform variate.
+pub fn init(module: &Module, dist: DistId, args: &[TypedExpr]) -> Option<Init> {
+    let item = &module.dists[dist];
+    let known: Option<HashMap<LocalId, f64>> = item
+        .params
+        .iter()
+        .zip(args)
+        .map(|(param, arg)| Some((param.local, constant(module, arg)?)))
+        .collect();
+    let LinearDraw {
+        noise,
+        offset,
+        factor,
+    } = linear(module, item.value(DistributionPart::Draw)?, &known?)?;
+    match noise {
+        NoiseKind::Normal => Some(Init::Normal(offset, factor.abs())),
+        NoiseKind::Uniform => {
+            let other = offset + factor;
+            Some(Init::Uniform(offset.min(other), offset.max(other)))
+        }
+        NoiseKind::Gamma => None,
+    }
+}
+
+/// Returns an expression as a linear function of the only variate in it. `known` holds the values of
+/// the parameters.
+fn linear(module: &Module, expr: &TypedExpr, known: &HashMap<LocalId, f64>) -> Option<LinearDraw> {
+    let recur = |part: &TypedExpr| linear(module, part, known);
+    let number = |part: &TypedExpr| evaluate(module, part, known);
+    match &expr.kind {
+        TypedExprKind::Builtin(builtin, args) if args.is_empty() => match builtin.rule {
+            BuiltinRule::Noise(noise) => Some(LinearDraw {
+                noise,
+                offset: 0.0,
+                factor: 1.0,
+            }),
+            _ => None,
+        },
+        TypedExprKind::Unary(UnaryOp::Neg, operand) => Some(recur(operand)?.scaled(-1.0, 0.0)),
+        TypedExprKind::Binary(op, left, right) => {
+            let (is_left, is_right) = (is_random(left), is_random(right));
+            let (random, other) = if is_left { (left, right) } else { (right, left) };
+            // Two variates in one expression are independent, so their sum has another distribution.
+            let other = number(other).filter(|_| is_left != is_right)?;
+            let (times, plus) = match (op, is_left) {
+                (BinaryOp::Add, _) => (1.0, other),
+                (BinaryOp::Sub, true) => (1.0, -other),
+                (BinaryOp::Sub, false) => (-1.0, other),
+                (BinaryOp::Mul, _) => (other, 0.0),
+                (BinaryOp::Div, true) => (other.recip(), 0.0),
+                _ => return None,
+            };
+            Some(recur(random)?.scaled(times, plus))
+        }
+        _ => None,
+    }
+}
+
+/// Returns whether an expression contains a variate.
+fn is_random(expr: &TypedExpr) -> bool {
+    walk::any(
+        expr,
+        &mut |part| matches!(&part.kind, TypedExprKind::Builtin(builtin, _) if matches!(builtin.rule, BuiltinRule::Noise(_))),
+    )
+}
