@@ -38,6 +38,23 @@ fn outputs_that_double_sixty_times_are_checked_at_once() {
     assert!(start.elapsed().as_secs() < 10, "{:?}", start.elapsed());
 }
 
+/// The last of many definitions reads an element of the output through all others. Following them must
+/// not use the stack.
+#[test]
+fn a_chain_of_sixty_thousand_definitions_is_followed_to_an_output() {
+    let mut program = format!("{JSON}model M() -> y: real[n] {{\n  a ~ Normal(0, 1)\n  s0 = a * y[1]\n");
+    for at in 1..60_000 {
+        writeln!(program, "  s{at} = s{} + y[0]", at - 1).unwrap();
+    }
+    program += "  y[0] ~ Normal(0, 1)\n  for t in 1..n {\n    y[t] ~ Normal(s59999, 1)\n  }\n}\ninfer f = map(M, d)\n";
+    let output = trial(&program).bnnc("check", &[]);
+    output.assert_error(
+        "E0273",
+        1,
+        &["the distribution of `y[1]` depends on `y[1]` itself"],
+    );
+}
+
 #[test]
 fn constants_that_double_sixty_times_are_checked_at_once() {
     let mut program = "const C0 = 1\n".to_owned();

@@ -1,13 +1,15 @@
 //! Collects the elements of outputs that an expression reads. The analysis follows variables,
 //! functions, ranges and `if`.
 
-use super::scope::{DEEPEST, Meaning, ReadScope, lets, result};
+use super::scope::{DEEPEST, Meaning, ReadScope, is_integer, result};
 use crate::builtin::{Along, BuiltinRule};
 use crate::elaborate::linear::{AffineExpr, Forms};
-use crate::tree::{LocalId, ModelItem, Module, TypedComprehension, TypedExpr, TypedExprKind, TypedIndex};
+use crate::tree::{
+    LocalId, ModelItem, Module, TypedComprehension, TypedExpr, TypedExprKind, TypedIndex, TypedStmt,
+};
 use bnnc_base::source::Span;
 use bnnc_grammar::ast::BinaryOp;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// A range of output elements that a distribution reads.
 #[derive(Clone, Debug)]
@@ -28,6 +30,8 @@ pub struct ElementReader<'m> {
     /// The number of elements of each output.
     pub outputs: HashMap<LocalId, i64>,
     pub(super) sizes: HashMap<LocalId, i64>,
+    /// The definitions of the model that read outputs, directly or through other definitions, and the
+    /// definitions of integers.
     pub(super) lets: HashMap<LocalId, &'m TypedExpr>,
     /// The linear forms of counters, for ranges that are analysed symbolically.
     pub forms: Forms,
@@ -43,7 +47,14 @@ pub struct ElementReader<'m> {
     known: HashMap<LocalId, Vec<Read>>,
     /// The level of the current element's scope. Inner scopes have higher levels.
     outer: usize,
+    /// The number of definitions through which the current elements were followed.
+    followed: usize,
 }
+
+/// The number of definitions through which single elements are followed. In a longer chain of
+/// definitions, it is not certain which elements are read. The limit is needed because the analysis is
+/// recursive.
+const MOST_FOLLOWED: usize = 500;
 
 impl<'m> ElementReader<'m> {
     /// Creates a reader for a model. `sizes` contains the sizes of the model's dim names.
@@ -52,7 +63,7 @@ impl<'m> ElementReader<'m> {
             module,
             outputs: HashMap::new(),
             sizes,
-            lets: lets(&item.body),
+            lets: HashMap::new(),
             forms: Forms::default(),
             enumerates: false,
             steps: 0,
@@ -60,13 +71,30 @@ impl<'m> ElementReader<'m> {
             found: Vec::new(),
             known: HashMap::new(),
             outer: 0,
+            followed: 0,
         };
         for output in &item.outputs {
             let dims = item.locals[output.local].ty.dims();
             let size = dims.first().map_or(Some(1), |dim| reader.size(dim));
             reader.outputs.extend(size.map(|size| (output.local, size)));
         }
+        // A definition follows the definitions that it uses.
+        for stmt in &item.body {
+            if let TypedStmt::Let(local, value) = stmt
+                && (is_integer(&value.ty) || reader.mentions_outputs(value))
+            {
+                reader.lets.insert(*local, value);
+            }
+        }
         reader
+    }
+
+    /// Returns whether an expression contains an output, or a definition in `lets`.
+    fn mentions_outputs(&self, expr: &TypedExpr) -> bool {
+        crate::walk::any(expr, &mut |part| match &part.kind {
+            TypedExprKind::Local(local) => self.outputs.contains_key(local) || self.lets.contains_key(local),
+            _ => false,
+        })
     }
 
     /// Returns whether the analysis has stopped at the step limit.
@@ -141,7 +169,7 @@ impl<'m> ElementReader<'m> {
         scope: &ReadScope<'_, 'm>,
         is_certain: bool,
     ) {
-        if !self.known.contains_key(&local) {
+        for (local, own) in self.unknown((local, own), scope) {
             let first = self.found.len();
             self.visit(own, scope, true);
             let mut seen = HashSet::new();
@@ -156,6 +184,31 @@ impl<'m> ElementReader<'m> {
             ..read.clone()
         });
         self.found.extend(here);
+    }
+
+    /// Returns the definitions whose reads must be collected to know those of a definition, in the
+    /// order of the program, so that the depth of the recursion does not grow along a chain of
+    /// definitions.
+    fn unknown(
+        &self,
+        definition: (LocalId, &'m TypedExpr),
+        scope: &ReadScope<'_, 'm>,
+    ) -> BTreeMap<LocalId, &'m TypedExpr> {
+        let (mut unknown, mut open) = (BTreeMap::new(), vec![definition]);
+        while let Some((local, own)) = open.pop() {
+            if self.known.contains_key(&local) || unknown.insert(local, own).is_some() {
+                continue;
+            }
+            crate::walk::any(own, &mut |part| {
+                if let TypedExprKind::Local(local) = &part.kind
+                    && let Meaning::Expression(own, None) = self.meaning(*local, scope)
+                {
+                    open.push((*local, own));
+                }
+                false
+            });
+        }
+        unknown
     }
 
     /// Discards all reads and starts collecting those of another element, whose definitions are in
@@ -218,8 +271,11 @@ impl<'m> ElementReader<'m> {
                     is_certain,
                     span,
                 }),
+                Meaning::Expression(..) if self.followed == MOST_FOLLOWED => self.visit(base, scope, false),
                 Meaning::Expression(own, around) => {
+                    self.followed += 1;
                     self.elements(own, (Some(ends), span), around.unwrap_or(scope), is_certain);
+                    self.followed -= 1;
                 }
                 Meaning::Integer(_) | Meaning::Other => {}
             },

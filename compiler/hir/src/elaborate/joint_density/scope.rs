@@ -252,6 +252,7 @@ pub fn result(body: &[TypedStmt]) -> Option<&TypedExpr> {
     }
 }
 
-fn is_integer(ty: &Ty) -> bool {
+/// Returns whether a type is that of an integer.
+pub fn is_integer(ty: &Ty) -> bool {
     matches!(ty, Ty::Tensor(Elem::Int, dims) if dims.is_empty())
 }
