@@ -2,7 +2,7 @@
 
 mod output;
 
-use super::{Densities, SitePrior, dependences, is_random};
+use super::{Densities, SitePrior, is_random};
 use crate::nodes::{self, Scope};
 use crate::{rule, unroll};
 use bnnc_abi::ports::PortName;
@@ -135,14 +135,13 @@ impl Split {
         // A `map` takes every value in scope as an operand. Which of these values it uses is known
         // only after it is expanded.
         let all = unroll::expand_maps(&self.fork().finish(self.derived.clone()));
-        let is_global = |(name, value): &&(Arc<str>, Value)| {
-            let of_row = |dependence: &Arc<str>| {
-                let mut inputs = model.inputs.iter().chain(&model.outputs);
-                let mut means = model.running.iter();
-                inputs.any(|input| input.name == *dependence) || means.any(|mean| mean.name == *dependence)
-            };
-            all.ty(*value).dtype == DType::Real && !dependences(&all, name).iter().any(of_row)
-        };
+        let moving = nodes::dependents_of(&all, |name| {
+            let mut inputs = model.inputs.iter().chain(&model.outputs);
+            let mut means = model.running.iter();
+            inputs.any(|input| *input.name == *name) || means.any(|mean| *mean.name == *name)
+        });
+        let is_global =
+            |(_, value): &&(Arc<str>, Value)| all.ty(*value).dtype == DType::Real && !moving.contains(value);
         let results = all.results.iter().filter(is_global).cloned().collect();
         let global = Function {
             results,
