@@ -96,6 +96,8 @@ pub fn group(tensors: &Tensors, live: &[bool], storage: &TensorStorage) -> Resul
             None => Err(Fault::Bug("kernels depend on each other in a cycle".to_owned())),
         };
     }
+    let order = groups.order()?;
+    groups.partition.place(&order);
     groups.join_producers();
     groups.join_alike(|task| task::common_reads(tensors, task));
     groups.join_alike(|task| task::common_cost(task).into_iter().collect());
