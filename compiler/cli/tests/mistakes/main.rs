@@ -1,6 +1,7 @@
 //! Tests programs with statistical mistakes that a user may make. Each mistake must cause the
 //! diagnostic that describes it.
 
+mod augmentation;
 mod columns;
 mod densities;
 mod elements;
@@ -11,6 +12,7 @@ mod priors;
 #[path = "../support/rendered.rs"]
 mod rendered;
 mod rows;
+mod separation;
 mod shapes;
 mod sound;
 mod tables;
