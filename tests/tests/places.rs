@@ -8,6 +8,8 @@
 //! of the kind. Every other file that refers to a thing is listed in [`OTHERS`], with the reason.
 //! An entry of [`OTHERS`] that is not needed is an error.
 
+use bnnc_abi::method::Finds;
+use bnnc_driver::backends;
 use bnnc_tests::files::{File, under};
 use std::collections::BTreeSet;
 
@@ -159,10 +161,6 @@ const OTHERS: &[(&str, &str, &str)] = &[
 /// A table of words that other tools use for things with a different name in bnnc.
 const SYNONYMS: &str = "runtime/base/src/synonyms.rs";
 
-fn paths(paths: &[&str]) -> Vec<String> {
-    paths.iter().map(|path| (*path).to_owned()).collect()
-}
-
 fn camel(name: &str) -> String {
     let parts = name.split('_');
     let upper = |part: &str| part[..1].to_uppercase() + &part[1..];
@@ -173,65 +171,33 @@ fn quoted(name: &str) -> String {
     format!("\"{name}\"")
 }
 
-/// The methods that are not samplers, each with the files and folders that belong to it.
-const METHODS: &[(&str, &[&str])] = &[
-    (
-        "collapsed",
-        &[
-            "runtime/abi/src/methods/collapsed",
-            "runtime/methods/src/collapsed",
-            "compiler/driver/src/methods/collapsed",
-        ],
-    ),
-    (
-        "dropout",
-        &[
-            "runtime/abi/src/methods/dropout",
-            "compiler/driver/src/methods/dropout",
-        ],
-    ),
-    (
-        "ensemble",
-        &[
-            "runtime/abi/src/methods/iterates",
-            "runtime/methods/src/iterates",
-            "compiler/driver/src/methods/iterates",
-        ],
-    ),
-    (
-        "laplace",
-        &[
-            "runtime/abi/src/methods/laplace",
-            "runtime/methods/src/laplace",
-            "compiler/driver/src/methods/laplace",
-        ],
-    ),
-    (
-        "map",
-        &[
-            "runtime/abi/src/methods/training",
-            "compiler/driver/src/methods/train",
-        ],
-    ),
-    (
-        "swag",
-        &[
-            "runtime/abi/src/methods/iterates",
-            "runtime/methods/src/iterates",
-            "compiler/driver/src/methods/iterates",
-        ],
-    ),
-    (
-        "vi",
-        &[
-            "runtime/abi/src/methods/variational",
-            "compiler/driver/src/methods/train",
-        ],
-    ),
+/// The modules of the methods whose files are not named after them, in `runtime/abi`, `runtime/methods` and the compiler.
+const MODULES: &[(&str, [&str; 3])] = &[
+    ("dropout", ["dropout", "train", "dropout"]),
+    ("ensemble", ["iterates", "iterates", "iterates"]),
+    ("map", ["training", "train", "train"]),
+    ("swag", ["iterates", "iterates", "iterates"]),
+    ("vi", ["variational", "train", "train"]),
 ];
 
+/// Returns the entry of a list that has this name.
+fn listed<T: Copy>(list: &[(&str, T)], name: &str) -> Option<T> {
+    let found = list.iter().find(|(listed, _)| *listed == name);
+    found.map(|(_, entry)| *entry)
+}
+
+/// Panics if an entry of a list belongs to none of the things.
+fn assert_known<T>(list: &[(&str, T)], things: &[Thing]) {
+    for (name, _) in list {
+        assert!(
+            things.iter().any(|thing| thing.name == *name),
+            "`{name}` does not exist"
+        );
+    }
+}
+
 fn methods() -> Kind {
-    let thing = |(name, own): &(&'static str, &[&str])| {
+    let thing = |name: &'static str| {
         let camel = camel(name);
         let words = vec![
             quoted(name),
@@ -239,23 +205,21 @@ fn methods() -> Kind {
             format!("Finds::{camel}"),
             format!("{camel}Options"),
         ];
-        Thing {
-            name,
-            words,
-            own: paths(own),
-        }
+        let [abi, runtime, compiler] = listed(MODULES, name).unwrap_or([name; 3]);
+        let own = vec![
+            format!("runtime/abi/src/methods/{abi}"),
+            format!("runtime/methods/src/{runtime}"),
+            format!("compiler/driver/src/methods/{compiler}"),
+        ];
+        Thing { name, words, own }
     };
-    let samplers: BTreeSet<&str> = samplers().things.iter().map(|thing| thing.name).collect();
-    let all: BTreeSet<&str> = bnnc_abi::method::ALL.iter().map(|method| method.name).collect();
-    let listed: BTreeSet<&str> = METHODS.iter().map(|(name, _)| *name).collect();
-    assert_eq!(
-        all,
-        listed.union(&samplers).copied().collect(),
-        "a method has no row here"
-    );
+    let all = bnnc_abi::method::ALL.iter();
+    let others = all.filter(|method| !matches!(method.finds, Finds::Chains(_)));
+    let things: Vec<Thing> = others.map(|method| thing(method.name)).collect();
+    assert_known(MODULES, &things);
     Kind {
         name: "method",
-        things: METHODS.iter().map(thing).collect(),
+        things,
         registries: &[
             "runtime/abi/src/methods.rs",
             "runtime/methods/src/lib.rs",
@@ -266,19 +230,17 @@ fn methods() -> Kind {
     }
 }
 
-/// The samplers, each with the file of `runtime/mcmc` that runs it.
-const SAMPLERS: &[(&str, &str)] = &[
-    ("hmc", "hmc"),
+/// The files of `runtime/mcmc` that run several samplers.
+const SAMPLER_FILES: &[(&str, &str)] = &[
     ("mala", "metropolis"),
-    ("nuts", "nuts"),
-    ("penalty", "penalty"),
     ("random_walk", "metropolis"),
     ("sghmc", "stochastic_gradient"),
     ("sgld", "stochastic_gradient"),
 ];
 
 fn samplers() -> Kind {
-    let thing = |(name, file): &(&'static str, &str)| Thing {
+    let file = |name: &'static str| listed(SAMPLER_FILES, name).unwrap_or(name);
+    let thing = |name: &'static str| Thing {
         name,
         words: vec![
             quoted(name),
@@ -289,15 +251,19 @@ fn samplers() -> Kind {
         ],
         own: vec![
             format!("runtime/abi/src/methods/sampling/samplers/{name}.rs"),
-            format!("runtime/mcmc/src/samplers/{file}"),
+            format!("runtime/mcmc/src/samplers/{}", file(name)),
             // For every sampler, this file has the lines that are needed to write files in the form
             // of CmdStan.
             "runtime/abi/src/methods/sampling/samplers/stan.rs".to_owned(),
         ],
     };
+    let all = bnnc_abi::method::ALL.iter();
+    let samplers = all.filter(|method| matches!(method.finds, Finds::Chains(_)));
+    let things: Vec<Thing> = samplers.map(|method| thing(method.name)).collect();
+    assert_known(SAMPLER_FILES, &things);
     Kind {
         name: "sampler",
-        things: SAMPLERS.iter().map(thing).collect(),
+        things,
         registries: &[
             "runtime/abi/src/methods/sampling/samplers.rs",
             "runtime/mcmc/src/samplers.rs",
@@ -321,21 +287,29 @@ fn formats() -> Kind {
     }
 }
 
+/// The files of the backends that do not have a crate of their own.
+const BACKEND_FILES: &[(&str, &str)] = &[
+    ("cuda", "compiler/backend-mlir/src/gpu"),
+    ("reference", "compiler/loops/src/reference"),
+];
+
 fn backends() -> Kind {
-    let thing = |(name, own): (&'static str, &str)| Thing {
-        name,
-        words: vec![quoted(name)],
-        own: paths(&[own]),
+    let thing = |name: &'static str| {
+        let of_crate = format!("compiler/backend-{name}/");
+        Thing {
+            name,
+            words: vec![quoted(name)],
+            own: vec![listed(BACKEND_FILES, name).map_or(of_crate, str::to_owned)],
+        }
     };
-    let all = [
-        ("cranelift", "compiler/backend-cranelift/"),
-        ("cuda", "compiler/backend-mlir/src/gpu"),
-        ("mlir", "compiler/backend-mlir/"),
-        ("reference", "compiler/loops/src/reference"),
-    ];
+    // A build without the feature `cuda` does not list this backend, but its files exist.
+    let names = backends::ALL.iter().map(|backend| backend.name());
+    let all: BTreeSet<&str> = names.chain([backends::DEVICE]).collect();
+    let things: Vec<Thing> = all.into_iter().map(thing).collect();
+    assert_known(BACKEND_FILES, &things);
     Kind {
         name: "backend",
-        things: all.into_iter().map(thing).collect(),
+        things,
         registries: &["compiler/driver/src/backends.rs"],
         lines: 1,
     }
