@@ -238,15 +238,14 @@ pub fn short(path: &Path, epochs: usize, predictive_draws: usize) -> Vec<String>
     let infers = file(path, &options("reference", None)).manifest.infers;
     let mut is_first = true;
     let mut of = |infer: &InferenceBlock| {
-        let work: &[(&str, usize)] = match &infer.work {
+        let work: &[(&str, usize)] = match (infer.iterated(), infer.training()) {
             // An inference block that uses the iterates of an earlier block does not train, so it does not have
             // epochs to shorten.
-            Work::Swag(swag) if swag.options.iterates.is_some() => &[],
-            Work::Collapsed(collapsed) if collapsed.iterates.options.iterates.is_some() => &[],
-            Work::Train(_) | Work::Laplace(_) | Work::Ensemble(_) => &[("epochs", epochs)],
+            (Some(swag), _) if swag.options.iterates.is_some() => &[],
             // A covariance needs several iterates.
-            Work::Swag(_) | Work::Collapsed(_) => &[("warmup", 0), ("every", 1), ("epochs", epochs + 2)],
-            Work::Sampling(_) => &[("warmup", 30), ("draws", 20), ("thin", 1)],
+            (Some(_), _) => &[("warmup", 0), ("every", 1), ("epochs", epochs + 2)],
+            (None, Some(_)) => &[("epochs", epochs)],
+            (None, None) => &[("warmup", 30), ("draws", 20), ("thin", 1)],
         };
         let all = work
             .iter()
