@@ -8,9 +8,9 @@ use bnnc_hir::tree::InferItem;
 codes! {
     /// A metric that does not apply to an inference.
     pub METRIC_DOES_NOT_APPLY = "E0566", "a metric that does not apply":
-        "Every metric in `compare .. by ..` must exist for every inference of the comparison. `rmse`, `coverage`, `crps` and `sd` apply to \
-         numbers. `accuracy`, `nll`, `brier`, `ece` and `entropy` apply to classes, and so do `ood_entropy` and `ood_auroc` if the data have \
-         `outliers`. If the model has several outputs, write the name of the output before the metric: `y.rmse`. \
+        "Every metric in `compare .. by ..` must exist for every inference of the comparison. Some metrics apply to numbers, such as `rmse`, and \
+         others to classes, such as `accuracy`. Metrics of outliers, such as `ood_auroc`, need the data option `outliers`. If the model has \
+         several outputs, write the name of the output before the metric: `y.rmse`. \
          `elpd_loo` needs draws of a posterior. `map` does not have such draws.\n\nWrong: `compare fit by \
          accuracy` where `fit` predicts a number.\n\nRight: `compare fit by rmse`.";
 }

@@ -79,7 +79,7 @@ codes_with_programs! {
     UNKNOWN_METRIC,
     "E0263",
     "an unknown metric",
-    "The metrics of `compare .. by` are elpd_loo, rmse, log_likelihood, coverage(p), crps, sd, accuracy, nll, brier, ece, entropy, ood_entropy, ood_auroc and time.",
+    "A comparison uses the metrics that the message lists. `bnnc doc rmse` describes the metric `rmse`, and so on.",
     "data d = csv(\"d.csv\")\n\nmodel M(x: real) -> y: real {\n  w ~ Normal(0, 1)\n  y ~ Normal(w * x, 1)\n}\n\ninfer a = map(M, d)\n\ncompare a by rsme",
     "data d = csv(\"d.csv\")\n\nmodel M(x: real) -> y: real {\n  w ~ Normal(0, 1)\n  y ~ Normal(w * x, 1)\n}\n\ninfer a = map(M, d)\n\ncompare a by rmse";
 }
