@@ -10,6 +10,7 @@ pub mod group;
 pub mod kl;
 pub mod methods;
 pub mod nodes;
+mod parallel;
 pub mod pass;
 pub mod pipeline;
 pub mod pipelines;

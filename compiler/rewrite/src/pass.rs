@@ -93,6 +93,27 @@ impl PassContext {
         !pass.required && self.without.iter().any(|name| name == pass.name)
     }
 
+    /// Returns a context with the same options for passes that run on another thread. Nothing is recorded in it yet.
+    pub fn fork(&self) -> PassContext {
+        PassContext {
+            without: self.without.clone(),
+            verify: self.verify,
+            trace: self.trace.as_ref().map(|_| Vec::new()),
+            watched: self.watched,
+            ..PassContext::default()
+        }
+    }
+
+    /// Appends everything that a fork of this context recorded.
+    pub fn absorb(&mut self, fork: PassContext) {
+        if let Some(trace) = &mut self.trace {
+            trace.extend(fork.trace.into_iter().flatten());
+        }
+        self.timings.extend(fork.timings);
+        self.warnings.extend(fork.warnings);
+        self.kept.extend(fork.kept);
+    }
+
     /// Runs passes, but does not record their rewrites for `--trace-rewrites`.
     pub fn untraced<T>(&mut self, run: impl FnOnce(&mut PassContext) -> T) -> T {
         let trace = self.trace.take();

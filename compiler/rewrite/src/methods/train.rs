@@ -19,7 +19,7 @@ use crate::methods::task::Program;
 use crate::nodes::{self, Scope};
 use crate::pass::PassContext;
 use crate::rule::remove_dead;
-use crate::{constrain, kl, pipeline, pipelines};
+use crate::{constrain, kl, parallel, pipeline, pipelines};
 use bnnc_abi::manifest::{SiteReport, State};
 use bnnc_abi::ports::PortName;
 use bnnc_base::fault::Fault;
@@ -90,58 +90,63 @@ pub fn objective(
     let loss = pipeline::step(&pipelines::LOSS, context, |_| task.loss(&likelihood, &divergence))?;
     let loss = pipeline::run(&loss, pipelines::BEFORE_DERIVATIVE, context)?;
     let gradient_nodes = gradient_nodes(&loss, &plans);
-    let train = pipeline::step(&pipelines::UPDATE, context, |_| task.step(&loss))?;
-    let train = pipeline::run(&train, pipelines::BEFORE_LOWERING, context)?;
     let variational_parameters = states::optimised(&plans)
         .iter()
         .map(|(_, shape)| count(shape))
         .sum();
-    // A descent evaluates the rows in blocks, so running means would be computed separately for
-    // each block.
-    let most = settings.gradient.filter(|_| model.running.is_empty());
-    let gradient = match most.is_some_and(|most| variational_parameters <= most) {
-        true => {
-            let gradient = pipeline::step(&pipelines::GRADIENT, context, |_| task.gradient(&loss))?;
-            Some(pipeline::run(&gradient, pipelines::BEFORE_LOWERING, context)?)
-        }
-        false => None,
-    };
-    let means = match settings.means && !model.running.is_empty() {
-        true => {
-            let means = pipeline::step(&pipelines::RUNNING_MEANS, context, |_| task.means(&likelihood))?;
-            Some(pipeline::run(&means, pipelines::BEFORE_LOWERING, context)?)
-        }
-        false => None,
-    };
-    let predict = pipeline::step(&pipelines::PREDICT, context, |_| {
-        Ok::<_, Fault>(predict::predict(densities, model, &plans))
-    })?;
-    let sites = pipeline::step(&pipelines::SITES, context, |_| {
-        Ok::<_, Fault>(predict::sites(&plans))
-    })?;
-    let mut reports = states::reports(&plans, &divergence.choices, &likelihood.sentences)?;
-    if !model.running.is_empty() {
-        let together = "; the rows of a step share their means, so they are not independent";
-        reports
-            .iter_mut()
-            .for_each(|report| report.likelihood += together);
-    }
+    let (train, further) = parallel::both(
+        context,
+        |context| {
+            let train = pipeline::step(&pipelines::UPDATE, context, |_| task.step(&loss))?;
+            Ok(pipeline::run(&train, pipelines::BEFORE_LOWERING, context)?)
+        },
+        |context| {
+            let sources = Sources {
+                densities,
+                model,
+                likelihood: &likelihood,
+                loss: &loss,
+                variational_parameters,
+            };
+            let mut further = task.further(&sources, context)?;
+            further.reports = task.reports(&divergence, &likelihood)?;
+            Ok::<_, RewriteError>(further)
+        },
+    )?;
     Ok(Objective {
         train,
-        gradient,
-        means,
+        gradient: further.gradient,
+        means: further.means,
         has_noise: has_noise(&loss),
-        predict: pipeline::run(&predict, pipelines::BEFORE_LOWERING, context)?,
-        sites: pipeline::run(&sites, pipelines::BEFORE_LOWERING, context)?,
+        predict: further.predict,
+        sites: further.sites,
         states: states::states(&plans, settings.optimiser, settings.online)
             .into_iter()
             .chain(states::running(model, posterior))
             .collect(),
-        reports,
+        reports: further.reports,
         gradient_nodes,
         parameters: model.sites.iter().map(|site| count(&site.ty.shape)).sum(),
         variational_parameters,
     })
+}
+
+/// The inputs of the functions that do not train.
+struct Sources<'a> {
+    densities: &'a Densities,
+    model: &'a Model,
+    likelihood: &'a Likelihood,
+    loss: &'a Function,
+    variational_parameters: usize,
+}
+
+/// The functions of an objective except the training step, and the reports.
+struct Further {
+    gradient: Option<Function>,
+    means: Option<Function>,
+    predict: Function,
+    sites: Function,
+    reports: Vec<SiteReport>,
 }
 
 fn count(shape: &Shape) -> usize {
@@ -156,6 +161,55 @@ fn has_noise(loss: &Function) -> bool {
 }
 
 impl Task<'_> {
+    /// Returns the functions that use the trained states, without reports.
+    fn further(&self, sources: &Sources<'_>, context: &mut PassContext) -> Result<Further, RewriteError> {
+        // A descent evaluates the rows in blocks, so running means would be computed separately for
+        // each block.
+        let has_means = !sources.model.running.is_empty();
+        let most = self.settings.gradient.filter(|_| !has_means);
+        let gradient = match most.is_some_and(|most| sources.variational_parameters <= most) {
+            true => {
+                let gradient =
+                    pipeline::step(&pipelines::GRADIENT, context, |_| self.gradient(sources.loss))?;
+                Some(pipeline::run(&gradient, pipelines::BEFORE_LOWERING, context)?)
+            }
+            false => None,
+        };
+        let means = match self.settings.means && has_means {
+            true => {
+                let means = |_: &mut PassContext| self.means(sources.likelihood);
+                let means = pipeline::step(&pipelines::RUNNING_MEANS, context, means)?;
+                Some(pipeline::run(&means, pipelines::BEFORE_LOWERING, context)?)
+            }
+            false => None,
+        };
+        let predict = pipeline::step(&pipelines::PREDICT, context, |_| {
+            Ok::<_, Fault>(predict::predict(sources.densities, sources.model, self.plans))
+        })?;
+        let sites = pipeline::step(&pipelines::SITES, context, |_| {
+            Ok::<_, Fault>(predict::sites(self.plans))
+        })?;
+        Ok(Further {
+            gradient,
+            means,
+            predict: pipeline::run(&predict, pipelines::BEFORE_LOWERING, context)?,
+            sites: pipeline::run(&sites, pipelines::BEFORE_LOWERING, context)?,
+            reports: Vec::new(),
+        })
+    }
+
+    /// Returns a report on the approximation of each site.
+    fn reports(&self, divergence: &PerDraw, likelihood: &Likelihood) -> Result<Vec<SiteReport>, Fault> {
+        let mut reports = states::reports(self.plans, &divergence.choices, &likelihood.sentences)?;
+        if !self.model.running.is_empty() {
+            let together = "; the rows of a step share their means, so they are not independent";
+            reports
+                .iter_mut()
+                .for_each(|report| report.likelihood += together);
+        }
+        Ok(reports)
+    }
+
     /// Returns `(states.., data.., step, scale, kl_weight) -> loss`. If the prior is tuned, the weighted divergence term is another result,
     /// `divergence`. If positions are counted, the number of positions outside their axes is a result, `outside`. The means over the rows of the step
     /// are the last results.

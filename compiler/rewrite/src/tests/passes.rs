@@ -3,7 +3,7 @@
 use super::inputs::{assert_close, evaluate};
 use crate::pass::{Pass, PassContext, PassRun};
 use crate::term::{X, example, exp, log};
-use crate::{pipeline, pipelines, rules};
+use crate::{parallel, pipeline, pipelines, rules};
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::Dim;
 use bnnc_graph::function::Function;
@@ -130,4 +130,36 @@ fn names_are_unique() {
     names.extend(rules::ALL.iter().map(|rule| rule.name));
     names.sort_unstable();
     assert!(names.windows(2).all(|pair| pair[0] != pair[1]));
+}
+
+/// The records of two threads are in a fixed order, whichever thread is faster. The error of the first part has priority, as it has without a
+/// further thread.
+#[test]
+fn passes_on_two_threads_are_recorded_in_a_fixed_order() {
+    let function = &example(log(exp(X)));
+    let run = |passes: &[&'static Pass], context: &mut PassContext| pipeline::run(function, passes, context);
+    let names =
+        |context: &PassContext| -> Vec<&str> { context.timings.iter().map(|timing| timing.pass).collect() };
+    let mut context = PassContext {
+        trace: Some(Vec::new()),
+        ..PassContext::default()
+    };
+    let mut alone = context.clone();
+    let slow = |context: &mut PassContext| {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        run(pipelines::BEFORE_LOWERING, context)
+    };
+    let fast = |context: &mut PassContext| run(pipelines::BEFORE_DERIVATIVE, context);
+    parallel::both(&mut context, slow, fast).unwrap();
+    run(pipelines::BEFORE_LOWERING, &mut alone).unwrap();
+    run(pipelines::BEFORE_DERIVATIVE, &mut alone).unwrap();
+    assert_eq!(names(&context), names(&alone));
+    assert_eq!(context.trace, alone.trace);
+    assert!(context.trace.is_some_and(|trace| !trace.is_empty()));
+
+    let failing = |why: &'static str| move |_: &mut PassContext| Err::<(), Fault>(Fault::Bug(why.to_owned()));
+    let both = parallel::both(&mut PassContext::default(), failing("first"), failing("second"));
+    assert_eq!(both.err(), Some(Fault::Bug("first".to_owned())));
+    let second = parallel::both(&mut PassContext::default(), |_| Ok(()), failing("second"));
+    assert_eq!(second.err(), Some(Fault::Bug("second".to_owned())));
 }
