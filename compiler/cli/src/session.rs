@@ -9,7 +9,7 @@ use bnnc_base::source::SourceMap;
 use bnnc_command::{memory, terminal};
 use bnnc_data::LoadedData;
 use bnnc_driver::infer::CompileFailure;
-use bnnc_driver::options::CompileOptions;
+use bnnc_driver::options::{CompileOptions, LibraryItems};
 use bnnc_driver::program::{self, CheckedProgram};
 use bnnc_driver::{diagnostics, render};
 use std::collections::HashMap;
@@ -60,6 +60,7 @@ pub fn options(compile: &Compile, display: Display) -> Result<CompileOptions, u8
         without: compile.without.clone(),
         verify: compile.verify,
         trace: false,
+        library_items: LibraryItems::Reached,
         symbols: bnnc_kernels::arrays::symbols(),
         ..CompileOptions::default()
     })

@@ -5,6 +5,7 @@ use bnnc_abi::symbols::Address;
 pub use bnnc_backend_mlir::gpu::chip::{self, Chip};
 use bnnc_base::dtype::Precision;
 use bnnc_base::fault::Fault;
+pub use bnnc_hir::check::LibraryItems;
 pub use bnnc_loops::backend::ObjectFormat;
 use bnnc_loops::backend::{self, Backend, CodePlacement};
 use bnnc_loops::ir;
@@ -34,6 +35,8 @@ pub struct CompileOptions {
     pub verify: bool,
     /// True if the compiler records the rewrites that it applies.
     pub trace: bool,
+    /// The items of the library that are checked together with the program.
+    pub library_items: LibraryItems,
     /// The addresses of the runtime's array primitives.
     pub symbols: Vec<Address>,
     /// The oldest GPU on which the GPU code must run.
@@ -60,6 +63,7 @@ impl Default for CompileOptions {
             without: Vec::new(),
             verify: false,
             trace: false,
+            library_items: LibraryItems::Whole,
             symbols: Vec::new(),
             gpu: chip::DEFAULT,
             objects: None,

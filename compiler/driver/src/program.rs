@@ -113,6 +113,7 @@ pub fn load(name: &str, text: &str, options: &CompileOptions) -> CheckedProgram 
         folder,
         data_overrides: settings::by_name(&options.data),
         library_paths,
+        library_items: options.library_items,
     };
     let (module, mut found) = check(&library, &ast, &context);
     // After a syntax error, warnings are dropped. They could be wrong, because the checker does not

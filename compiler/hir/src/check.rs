@@ -55,6 +55,18 @@ pub struct Override {
     pub value: ast::Expr,
 }
 
+/// The items of the library that a check covers. All names of the library are known in both cases.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LibraryItems {
+    /// All items.
+    #[default]
+    Whole,
+    /// The items that the program needs, directly or through other items, and those that the compiler itself uses: the constants,
+    /// the optimisers, and the families of point estimates. All other items stay without content. This is enough to compile the program,
+    /// and takes a fraction of the time.
+    Reached,
+}
+
 /// The inputs of a check, apart from the program.
 #[derive(Clone, Debug, Default)]
 pub struct CheckContext {
@@ -70,6 +82,8 @@ pub struct CheckContext {
     /// The paths of the library's modules, such as `layers/dense.bnn`, in the same order as the
     /// modules. They are needed to check `use` items. The list is empty if the paths are not known.
     pub library_paths: Vec<String>,
+    /// The items of the library to check.
+    pub library_items: LibraryItems,
 }
 
 /// Resolves and types a program. After an error, the checker continues with the remaining checks.

@@ -11,6 +11,7 @@ mod paths;
 mod probe;
 mod quadrature;
 mod reach;
+mod reached;
 mod scalars;
 mod supports;
 mod tails;

@@ -88,6 +88,13 @@ pub fn check(session: &mut CheckSession<'_>, id: DistId, item: &DistDecl, librar
     session.module.dists[id] = dist;
 }
 
+/// Returns whether a distribution declares `point = true`.
+pub fn is_point(item: &DistDecl) -> bool {
+    item.body
+        .iter()
+        .any(|line| *line.name.name == *Flag::Point.name())
+}
+
 /// Reads a flag: `point = true`, `improper = true`, `mixture = true` or `per_tensor = true`.
 /// `per_tensor = true` is allowed only for a distribution on `real[n]`. Without this flag, such a
 /// distribution would be joint across several tensors.

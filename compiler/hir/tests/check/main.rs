@@ -25,7 +25,7 @@ mod wrong_runs;
 use bnnc_base::diagnostic::{Diagnostic, Place, Severity};
 use bnnc_base::source::{Source, SourceMap, Span};
 use bnnc_grammar::ast;
-use bnnc_hir::check::CheckContext;
+use bnnc_hir::check::{CheckContext, LibraryItems};
 use bnnc_hir::tree::Module;
 use std::sync::LazyLock;
 
@@ -69,11 +69,20 @@ pub fn check(text: &str) -> Checked {
     check_with(text, &context())
 }
 
+/// Checks a program together with the whole library. Checking only the reached part of the library must give the same diagnostics and the same items.
 pub fn check_with(text: &str, context: &CheckContext) -> Checked {
     let mut sources = LIBRARY.sources.clone();
     let source = sources.add("test.bnn", text);
     let (program, mut diagnostics) = bnnc_grammar::parse::parse(&source);
     let (module, found) = bnnc_hir::check::check(&LIBRARY.modules, &program, context);
+    let reached = CheckContext {
+        library_items: LibraryItems::Reached,
+        ..context.clone()
+    };
+    let (part, found_in_part) = bnnc_hir::check::check(&LIBRARY.modules, &program, &reached);
+    assert_eq!(found_in_part, found, "{text}");
+    let printed = |module| bnnc_hir::print::print(module, Some(source.id));
+    assert_eq!(printed(&part), printed(&module), "{text}");
     diagnostics.extend(found);
     Checked {
         module,
