@@ -4,7 +4,7 @@
 use crate::access::Accesses;
 use crate::call::{callee, calls, scratch_bytes, signature};
 use crate::func::{Emitter, Source};
-use crate::machine;
+use crate::machine::{Draft, Functions};
 use crate::schedule::Schedule;
 use bnnc_base::dtype::Precision;
 use bnnc_base::fault::Fault;
@@ -17,22 +17,14 @@ use cranelift_codegen::ir::{FuncRef, Function, Signature, types};
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 use cranelift_module::{FuncId, Linkage, Module, ModuleError};
 use std::collections::{HashMap, HashSet};
+use std::sync::Mutex;
 
-/// A kernel whose address is not known yet.
-pub(crate) struct Draft {
-    /// The id of the kernel's function in the module.
-    pub function: FuncId,
-    /// The kernel's name.
-    pub name: String,
-    /// The number of bytes of scratch memory that one invocation needs.
-    pub scratch: usize,
-    /// The function in Cranelift's intermediate form.
-    pub clif: Function,
-}
-
-/// Defines every kernel of a program in `module`. If a `prefix` is given, kernel `n` becomes a
+/// Translates every kernel of a program to Cranelift's intermediate form. If a `prefix` is given, kernel `n` becomes a
 /// global symbol whose name is `prefix` followed by `n`.
-pub(crate) fn define<M: Module>(
+///
+/// # Errors
+/// Fails if a kernel calls a function of the runtime whose address is not known.
+pub(crate) fn translate<M: Module>(
     module: &mut M,
     program: &LoopProgram,
     options: &BackendOptions,
@@ -46,17 +38,23 @@ pub(crate) fn define<M: Module>(
         precision: program.plan.precision,
     };
     let kernels = program.kernels.iter().enumerate();
-    let mut drafts: Vec<Draft> = kernels
+    kernels
         .map(|(number, kernel)| compiler.kernel(kernel, prefix.map(|prefix| format!("{prefix}{number}"))))
-        .collect::<Result<_, Fault>>()?;
-    let codes = machine::compile(module.isa(), &drafts)?;
-    for (draft, code) in drafts.iter_mut().zip(codes) {
+        .collect()
+}
+
+/// Stores the code of all functions in `module`. Compiles the functions that are not compiled yet.
+///
+/// # Errors
+/// Fails if a function cannot be compiled.
+pub(crate) fn define(module: &mut impl Module, functions: &Functions) -> Result<(), Fault> {
+    for (draft, code) in functions.drafts.iter().zip(functions.codes()) {
+        let code = code.as_ref().map_err(Clone::clone)?;
         module
             .define_function_bytes(draft.function, code.alignment, &code.bytes, &code.relocations)
             .map_err(bug)?;
-        draft.clif = code.clif;
     }
-    Ok(drafts)
+    Ok(())
 }
 
 struct Compiler<'a, M> {
@@ -94,7 +92,7 @@ impl<M: Module> Compiler<'_, M> {
             function,
             name: kernel.name.clone(),
             scratch,
-            clif,
+            clif: Mutex::new(Some(clif)),
         })
     }
 

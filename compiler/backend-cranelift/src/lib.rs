@@ -1,8 +1,8 @@
 //! The backend `cranelift`: compiles kernels of the loop IR to machine code for the host.
 //!
-//! `compile` turns the kernels of a program into functions, and `machine` compiles these functions
-//! on several threads. `jit` places these functions in memory,
-//! and `object` places them in an object file. In each kernel, axes are merged, and `schedule`
+//! `compile` translates the kernels of a program to functions, and `machine` compiles these functions
+//! on several threads. `jit` places the functions in memory, and compiles them only when a thread needs
+//! them. `object` places them in an object file. In each kernel, axes are merged, and `schedule`
 //! decides where each instruction is computed. `func` emits the outer loops, and `stmt` emits the
 //! innermost loop. `tile` emits an innermost loop that covers several rows. `sweep` emits sums over
 //! draws, and `reduce` emits reductions. `scalar` emits single operations, and `call` emits calls

@@ -1,8 +1,9 @@
 //! Compiles a program to a relocatable object. Linking such an object into an executable does not
 //! need a compiler.
 
-use crate::compile::define;
+use crate::compile::{define, translate};
 use crate::isa::{features, host};
+use crate::machine::Functions;
 use bnnc_abi::code::{Object, ObjectKernel};
 use bnnc_base::diagnostics::NO_CODE;
 use bnnc_base::fault::Fault;
@@ -21,11 +22,13 @@ pub(crate) fn compile(
     let features = features(&*isa);
     let limit =
         |error: &dyn std::fmt::Display| Fault::limit(&NO_CODE, format!("no object can be made: {error}"));
-    let builder = ObjectBuilder::new(isa, &*program.plan.name, default_libcall_names());
+    let builder = ObjectBuilder::new(isa.clone(), &*program.plan.name, default_libcall_names());
     let mut module = ObjectModule::new(builder.map_err(|error| limit(&error))?);
-    let drafts = define(&mut module, program, options, Some(prefix))?;
+    let functions = Functions::new(isa, translate(&mut module, program, options, Some(prefix))?);
+    functions.work_on_threads();
+    define(&mut module, &functions)?;
     let bytes = module.finish().emit().map_err(|error| limit(&error))?;
-    let kernels = drafts.iter().zip(&program.kernels).enumerate();
+    let kernels = functions.drafts.iter().zip(&program.kernels).enumerate();
     Ok(Object {
         bytes,
         features,

@@ -199,3 +199,34 @@ fn a_metric_outside_its_band_is_found() {
     assert_eq!(found("a accuracy 0 1"), 1);
     assert_eq!(found("b rmse 1 3"), 1);
 }
+
+/// `--timings` prints the stages of the main thread first. It then prints, for each program, the time after which it can run.
+#[test]
+fn timings_list_the_stages_and_then_the_programs() {
+    let output = support::run(["check", "--timings", "examples/yacht/yacht.bnn"]);
+    assert_eq!(output.status, 0, "{}", output.stderr);
+    let times: Vec<(&str, f64)> = (output.stderr.lines())
+        .filter_map(|line| {
+            let (name, time) = line.strip_suffix(" ms")?.trim_end().rsplit_once(' ')?;
+            Some((name.trim_end(), time.parse().ok()?))
+        })
+        .collect();
+    let names: Vec<&str> = times.iter().map(|(name, _)| *name).collect();
+    let stages = [
+        "parse and check",
+        "fit: elaborate",
+        "fit: density",
+        "fit: lower",
+        "fit: code",
+        "fit: rewrite",
+        "fit: total",
+    ];
+    let programs =
+        ["train", "gradient", "predict", "sites", "prior"].map(|name| format!("fit.{name}: ready after"));
+    assert_eq!(names[..stages.len()], stages);
+    assert_eq!(names[stages.len()..], programs);
+    let ready: Vec<f64> = times[stages.len()..].iter().map(|(_, time)| *time).collect();
+    assert!(ready.is_sorted(), "{ready:?}");
+    // No program can run before the stages that lead to it.
+    assert!(ready[0] > times[0].1, "{times:?}");
+}

@@ -14,9 +14,11 @@ use crate::{backends, diagnostics};
 use bnnc_abi::data::{DataSpec, Schema};
 use bnnc_abi::manifest::{InferenceBlock, Manifest, OutputKind, Start, State};
 use bnnc_base::diagnostic::{Diagnostic, Place};
+use bnnc_base::fault::Fault;
 use bnnc_hir::tree::{InferId, SettingValue};
 use bnnc_rewrite::rule::Firing;
 use std::collections::{HashMap, HashSet};
+use std::time::Instant;
 
 /// A manifest, and further results of the compilation.
 pub struct Compiled {
@@ -28,6 +30,23 @@ pub struct Compiled {
     pub firings: Vec<(String, Vec<Firing>)>,
     /// Warnings about the program. They do not stop the compilation.
     pub warnings: Vec<Diagnostic>,
+}
+
+impl Compiled {
+    /// Waits until every program has its machine code. [`compile`] returns earlier, because a run can start as soon as its
+    /// first program is complete. Returns the name of each program, and the time at which this program and all programs before it were complete.
+    ///
+    /// # Errors
+    /// Fails if machine code cannot be generated.
+    pub fn wait(&mut self) -> Result<Vec<(String, Instant)>, Fault> {
+        let programs = self.manifest.artifacts().into_iter();
+        programs
+            .map(|program| {
+                program.code.ready()?;
+                Ok((program.plan.name.to_string(), Instant::now()))
+            })
+            .collect()
+    }
 }
 
 /// Returns the data items that the chosen inferences use.
@@ -113,7 +132,7 @@ fn needs(program: &CheckedProgram, id: InferId) -> Vec<InferId> {
     needs
 }
 
-/// Compiles the chosen inferences.
+/// Compiles the chosen inferences. The machine code of their programs may still be incomplete, and is compiled in the background.
 ///
 /// # Errors
 /// Returns every diagnostic of the program, or the first error from a limit or a bug of the

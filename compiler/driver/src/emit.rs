@@ -190,7 +190,9 @@ fn of_loops(
         symbols: options.symbols.clone(),
         ..backend::BackendOptions::default()
     };
-    Ok(backend.compile(loops, &options)?.text())
+    let code = backend.compile(loops, &options)?;
+    code.ready()?;
+    Ok(code.text())
 }
 
 /// Returns a function with its name and its states: the training step, or the log density that samplers evaluate.

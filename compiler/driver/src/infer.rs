@@ -247,6 +247,11 @@ impl<'a> Compilation<'a> {
         // The prediction program does not change states, so its list of states is empty.
         let predict = self.program("predict", &programs.predict, precision)?;
         let sites = self.program("sites", &programs.sites, precision)?;
+        // The programs of the method are compiled first, because a run needs them first.
+        let prior = match before {
+            Ok(function) => Ok(self.program("prior", &function, precision)?),
+            Err(why) => Err(why),
+        };
         let names = names(self.model(), &elaborated, schema);
         let mut bindings = elaborated.bound.ports;
         crate::intercepts::mark(&mut bindings, &elaborated.model.function);
@@ -268,7 +273,7 @@ impl<'a> Compilation<'a> {
             work: programs.work,
             predict,
             sites,
-            prior: before,
+            prior,
             states: programs.states,
             reports: programs.reports,
             bindings,

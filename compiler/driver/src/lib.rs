@@ -3,6 +3,7 @@
 
 mod augment;
 pub mod backends;
+mod background;
 pub mod compare;
 mod compilation;
 pub mod compile;

@@ -1,5 +1,6 @@
 //! The options of the command line that apply to a compilation.
 
+use crate::background;
 use bnnc_abi::code::{Artifact, Attach};
 use bnnc_abi::symbols::Address;
 pub use bnnc_backend_mlir::gpu::chip::{self, Chip};
@@ -74,7 +75,8 @@ impl Default for CompileOptions {
 }
 
 impl CompileOptions {
-    /// Compiles a program to machine code. In an object file, the symbols of kernels begin with `prefix`.
+    /// Compiles a program to machine code. In an object file, the symbols of kernels begin with `prefix`. Code in the memory of
+    /// this process may still be compiled in the background when the function returns.
     pub(crate) fn code(
         &self,
         program: ir::LoopProgram,
@@ -93,8 +95,10 @@ impl CompileOptions {
             gpu: Some(self.gpu.name),
         };
         let mut code = backend.compile(&program, &options)?;
-        if let Some(attach) = self.attach {
-            code = attach(code)?;
+        match self.attach {
+            Some(attach) => code = attach(code)?,
+            None if options.form == CodePlacement::Memory => background::compile(&code),
+            None => {}
         }
         Ok(Artifact {
             plan: Arc::new(program.plan),

@@ -1,9 +1,9 @@
-//! Compiles the predictions of a model from its prior, before any row is observed.
+//! Derives the predictions of a model from its prior, before any row is observed.
 
 use crate::compilation::Compilation;
-use bnnc_abi::code::Artifact;
 use bnnc_abi::manifest::NoPrior;
 use bnnc_base::fault::Fault;
+use bnnc_graph::function::Function;
 use bnnc_graph::model::Model;
 use bnnc_hir::elaborate::bind::DataBindings;
 use bnnc_rewrite::density::Densities;
@@ -21,19 +21,16 @@ pub(crate) fn shared_apart(model: &mut Model, bound: &DataBindings) {
 }
 
 impl Compilation<'_> {
-    /// Compiles the predictions from the prior. The inner error is the reason why the model cannot
+    /// Derives the predictions from the prior. The inner error is the reason why the model cannot
     /// predict from its prior.
     pub(crate) fn prior(
         &mut self,
         densities: &Densities,
         model: &Model,
-    ) -> Result<Result<Artifact, NoPrior>, Fault> {
-        let function = match prior::predict(densities, model, &|_| ValueOrigin::Prior) {
-            Ok(function) => function,
-            Err(why) => return Ok(Err(NoPrior(why.to_string()))),
-        };
-        let function = self.untraced(&pipelines::PRIOR, function)?;
-        let precision = self.precision()?;
-        Ok(Ok(self.program("prior", &function, precision)?))
+    ) -> Result<Result<Function, NoPrior>, Fault> {
+        match prior::predict(densities, model, &|_| ValueOrigin::Prior) {
+            Ok(function) => self.untraced(&pipelines::PRIOR, function).map(Ok),
+            Err(why) => Ok(Err(NoPrior(why.to_string()))),
+        }
     }
 }

@@ -201,6 +201,8 @@ impl Prepared<'_> {
             ..backend::BackendOptions::default()
         };
         let code = backend.compile(&loops, &options)?;
+        // The reported time includes the machine code.
+        code.ready()?;
         Ok(Artifact {
             plan: Arc::new(loops.plan),
             code,

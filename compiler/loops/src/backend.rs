@@ -84,7 +84,7 @@ pub trait Backend {
         true
     }
 
-    /// Compiles the kernels of a verified program.
+    /// Compiles the kernels of a verified program. A backend may leave a part of the work to [`KernelCode::ready`].
     ///
     /// # Errors
     /// Fails if a limit is exceeded, or because of a bug. It never fails because of an error in the

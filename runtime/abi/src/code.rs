@@ -33,7 +33,19 @@ pub trait KernelCode: Send + Sync {
     /// # Safety
     /// The addresses must point to live buffers of the plan, which are resolved with the sizes in
     /// `ints`.
+    ///
+    /// # Panics
+    /// Panics if [`KernelCode::ready`] fails.
     unsafe fn launch(&self, kernel: usize, args: &KernelArgs);
+
+    /// Compiles the kernels if they are not compiled yet. Threads that call this at the same time share the work, and all of
+    /// them wait until the code is complete. Later calls return at once, with the same result. Call this before the first launch.
+    ///
+    /// # Errors
+    /// Fails if the kernels cannot be compiled. [`KernelCode::launch`] must then not be called.
+    fn ready(&self) -> Result<(), Fault> {
+        Ok(())
+    }
 
     /// Returns the number of bytes of scratch memory that one invocation needs.
     fn scratch_bytes(&self, kernel: usize) -> usize;

@@ -212,7 +212,7 @@ pub struct InferenceBlock {
     pub start: Option<Start>,
     /// The cost of the inference block, for the report.
     pub cost: Cost,
-    /// The time that the compilation of the inference block took, in seconds.
+    /// The time that the compilation of the inference block took, in seconds. Machine code that is compiled in the background is not included.
     pub compile_seconds: f64,
 }
 

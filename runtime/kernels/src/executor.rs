@@ -113,9 +113,10 @@ impl Machine {
     /// At first, the sizes equal `capacity`.
     ///
     /// # Errors
-    /// Fails if there is not enough memory, or if the plan is not well-formed.
+    /// Fails if there is not enough memory, if the plan is not well-formed, or if its kernels cannot be compiled.
     pub fn new(artifact: &Artifact, capacity: Sizes, pool: Arc<Pool>) -> Result<Machine, Fault> {
         let (plan, code) = (artifact.plan.clone(), artifact.code.clone());
+        code.ready()?;
         if code.is_reference() && plan.precision != Precision::F64 {
             return Err(Fault::Bug(format!(
                 "reference code of {} is not in f64",

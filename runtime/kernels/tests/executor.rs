@@ -4,7 +4,7 @@
 
 mod mock;
 
-use bnnc_abi::code::Artifact;
+use bnnc_abi::code::{Artifact, KernelArgs, KernelCode};
 use bnnc_abi::plan::{BufferRole, Combine, Plan, PlanStep, PrimitiveCall, Storage};
 use bnnc_abi::primitive;
 use bnnc_base::arena::Arena;
@@ -273,4 +273,37 @@ fn impossible_memory_is_reported_as_a_limit() {
         panic!("{fault:?}");
     };
     assert_eq!(limit.code, &NO_MEMORY);
+}
+
+/// Code whose compilation fails.
+struct Failing;
+
+impl KernelCode for Failing {
+    unsafe fn launch(&self, _: usize, _: &KernelArgs) {
+        panic!("the code does not exist");
+    }
+
+    fn ready(&self) -> Result<(), Fault> {
+        Err(Fault::limit(&NO_MEMORY, "the code is too large"))
+    }
+
+    fn scratch_bytes(&self, _: usize) -> usize {
+        0
+    }
+
+    fn is_reference(&self) -> bool {
+        false
+    }
+
+    fn text(&self) -> String {
+        String::new()
+    }
+}
+
+#[test]
+fn a_failed_compilation_is_reported_before_the_first_launch() {
+    let mut artifact = doubling();
+    artifact.code = Arc::new(Failing);
+    let fault = Machine::new(&artifact, sizes(4), Arc::new(Pool::new(1))).err();
+    assert_eq!(fault, Some(Fault::limit(&NO_MEMORY, "the code is too large")));
 }

@@ -196,3 +196,20 @@ kernel "draw" {dims} (real, real) {{
         }
     }
 }
+
+/// Threads that need the code at the same time share its compilation, and all of them then see the complete code. Code that is dropped
+/// without a call is never compiled.
+#[test]
+fn threads_share_the_compilation_of_a_program() {
+    let program = program(IN_PLACE);
+    drop(Cranelift.compile(&program, &harness::options()).unwrap());
+    let alone = Cranelift.compile(&program, &harness::options()).unwrap();
+    alone.ready().unwrap();
+    let shared = Cranelift.compile(&program, &harness::options()).unwrap();
+    let results: Vec<_> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..4).map(|_| scope.spawn(|| shared.ready())).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    assert_eq!(results, [Ok(()), Ok(()), Ok(()), Ok(())]);
+    assert_eq!(shared.text(), alone.text());
+}

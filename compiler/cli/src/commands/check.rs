@@ -36,9 +36,12 @@ pub fn run(arguments: &CheckArguments) -> Result<u8, u8> {
     let mut compiled = compile(&program, &schemas, &options)
         .map_err(|failure| display.failure(&failure, &program.sources))?;
     display.show(&compiled.warnings, &program.sources);
-    if arguments.timings {
-        timings(&compiled, checked);
-    }
+    // A run reports a failure of the code generator, so the check waits for all machine code.
+    let complete = match arguments.timings {
+        true => timings(&mut compiled, clock, checked),
+        false => compiled.wait().map(|_| ()),
+    };
+    complete.map_err(|fault| display.failure(&fault.into(), &program.sources))?;
     let mut status = OK;
     bnnc_run::cost::predict(&mut compiled.manifest, &schemas);
     for infer in &compiled.manifest.infers {

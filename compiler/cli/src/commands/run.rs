@@ -4,6 +4,7 @@ use crate::arguments::{Compile, Run};
 use crate::session::{self, Display};
 use bnnc_abi::artefact::Origin;
 use bnnc_base::checksum::Checksum;
+use bnnc_base::fault::Fault;
 use bnnc_command::execute::Job;
 use bnnc_command::terminal;
 use bnnc_driver::backends;
@@ -11,6 +12,7 @@ use bnnc_driver::compile::{Compiled, compile};
 use bnnc_driver::program::CheckedProgram;
 use bnnc_run::Sources;
 use std::path::Path;
+use std::time::Instant;
 
 /// Runs the command.
 pub fn run(arguments: &Run) -> Result<u8, u8> {
@@ -25,7 +27,7 @@ pub fn run(arguments: &Run) -> Result<u8, u8> {
     }
     let max_memory = arguments.running.memory();
     let max_memory = max_memory.map_err(|found| display.alone(&found))?;
-    let clock = std::time::Instant::now();
+    let clock = Instant::now();
     let program = session::load(&arguments.file, &options, display)?;
     let checked = clock.elapsed().as_secs_f64();
     let sources = session::sources(&program, &options, max_memory, display)?;
@@ -34,7 +36,11 @@ pub fn run(arguments: &Run) -> Result<u8, u8> {
         .map_err(|failure| display.failure(&failure, &program.sources))?;
     display.show(&compiled.warnings, &program.sources);
     bnnc_run::cost::predict(&mut compiled.manifest, &schemas);
-    report(arguments, &compiled, checked);
+    trace(arguments, &compiled);
+    if arguments.timings {
+        timings(&mut compiled, clock, checked)
+            .map_err(|fault| display.failure(&fault.into(), &program.sources))?;
+    }
     let job = Job {
         manifest: &compiled.manifest,
         sources: Sources::of(sources),
@@ -105,25 +111,31 @@ pub fn library(program: &CheckedProgram) -> u64 {
     library.value()
 }
 
-fn report(arguments: &Run, compiled: &Compiled, checked: f64) {
-    if arguments.trace_rewrites {
-        for (infer, firings) in &compiled.firings {
-            for firing in firings {
-                terminal::complain(&format!(
-                    "{infer}: {}: {}  =>  {}",
-                    firing.rule, firing.before, firing.after
-                ));
-            }
-        }
+/// Prints the rewrites that were applied, if `--trace-rewrites` is set.
+fn trace(arguments: &Run, compiled: &Compiled) {
+    if !arguments.trace_rewrites {
+        return;
     }
-    if arguments.timings {
-        timings(compiled, checked);
+    for (infer, firings) in &compiled.firings {
+        for firing in firings {
+            terminal::complain(&format!(
+                "{infer}: {}: {}  =>  {}",
+                firing.rule, firing.before, firing.after
+            ));
+        }
     }
 }
 
-/// Prints the time of each stage, in milliseconds.
-pub fn timings(compiled: &Compiled, checked: f64) {
-    terminal::complain(&format!("{:<24} {:>9.3} ms", "parse and check", checked * 1e3));
+/// Prints the time of each stage in milliseconds. Then waits for the machine code of each program, and prints the time from the start of the
+/// command until it was complete. `start` is the start of the command, and `checked` is the time of parsing and checking in seconds.
+///
+/// # Errors
+/// Fails if machine code cannot be generated.
+pub fn timings(compiled: &mut Compiled, start: Instant, checked: f64) -> Result<(), Fault> {
+    let programs = compiled.wait()?;
+    let line =
+        |name: &str, seconds: f64| terminal::complain(&format!("{name:<32} {:>9.3} ms", seconds * 1e3));
+    line("parse and check", checked);
     for (infer, stages) in &compiled.timings {
         let mut total = 0.0;
         let mut sums: Vec<(&str, f64)> = Vec::new();
@@ -135,16 +147,15 @@ pub fn timings(compiled: &Compiled, checked: f64) {
             }
         }
         for (stage, seconds) in sums {
-            terminal::complain(&format!(
-                "{:<24} {:>9.3} ms",
-                format!("{infer}: {stage}"),
-                seconds * 1e3
-            ));
+            line(&format!("{infer}: {stage}"), seconds);
         }
-        terminal::complain(&format!(
-            "{:<24} {:>9.3} ms",
-            format!("{infer}: total"),
-            total * 1e3
-        ));
+        line(&format!("{infer}: total"), total);
     }
+    for (program, time) in programs {
+        line(
+            &format!("{program}: ready after"),
+            time.duration_since(start).as_secs_f64(),
+        );
+    }
+    Ok(())
 }
