@@ -325,6 +325,52 @@ fn wrong_sizes_of_layers_are_reported_once_with_their_numbers() {
             &["E0227", "a side of 3, but the image has a side of 2"],
         ),
         (
+            "groups",
+            "c = Conv(2, 2, 2, groups = 2)\n  h = c(x)",
+            &["E0230", "2 groups of `conv` do not divide 3 channels"],
+        ),
+        (
+            "outputs",
+            "c = Conv(4, 2, 2, groups = 3)\n  h = c(x)",
+            &["E0230", "3 groups of `conv` do not divide 4 channels"],
+        ),
+        (
+            "zero",
+            "c = Conv(3, 2, 2, groups = 0)\n  h = c(x)",
+            &["E0290", "divides by 0, the value of `groups`"],
+        ),
+        (
+            "transposed",
+            "c = ConvTranspose(4, 2, 2, groups = 3)\n  h = c(x)",
+            &["E0230", "3 groups of `conv_transpose` do not divide 4 channels"],
+        ),
+        (
+            "still",
+            "c = ConvTranspose(2, 2, 2, stride = 0)\n  h = c(x)",
+            &["E0214", "the stride must be one or more, but this is 0"],
+        ),
+        (
+            "wide",
+            "c = ConvTranspose(2, 2, 2, stride = 2, output_padding = 2)\n  h = c(x)",
+            &[
+                "E0214",
+                "the output padding must be less than the stride 2, but this is 2",
+            ],
+        ),
+        (
+            "cropped",
+            "c = ConvTranspose(2, 2, 2, padding = 2)\n  h = c(x)",
+            &["E0214", "the padding removes all elements of an axis of 3"],
+        ),
+        (
+            "factor",
+            "h = upsample(x, 0)",
+            &[
+                "E0214",
+                "the factor of `upsample` must be one or more, but this is 0",
+            ],
+        ),
+        (
             "vector",
             "a = Dense(16)\n  norm = BatchNorm()\n  h = norm(a(flatten(x)))",
             &["E0211", "`reshape(.., 16, 1, 1)`"],

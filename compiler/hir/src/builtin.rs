@@ -71,13 +71,19 @@ pub enum BuiltinRule {
     /// `standard_normal()`, `standard_uniform()`, `standard_gamma(shape)`: noise whose shape is determined by the context. It is
     /// allowed only in `draw`.
     Noise(NoiseKind),
-    /// `conv(x, kernel, stride = 1)`: with `x: real[c, h, w]` and `kernel: real[o, c, a, b]`, gives one value per output channel and window.
+    /// `conv(x, kernel, stride = 1, groups = 1)`: with `x: real[c, ..]` and `kernel: real[o, c / groups, ..]`, gives one value per
+    /// output channel and window. `x` has one, two or three axes after the channels.
     Conv,
-    /// `pad(x, width)`: adds a border of zeros to each channel of `x: real[c, h, w]`.
+    /// `conv_transpose(x, kernel, stride = 1, padding = 0, output_padding = 0, groups = 1)`: the derivative of `conv` with respect to its
+    /// image, with `x: real[c, ..]` and `kernel: real[c, o / groups, ..]`.
+    ConvTranspose,
+    /// `pad(x, width)`: adds a border of zeros to each channel of `x: real[c, ..]`.
     Pad,
     /// `max_pool(x, size, stride = size)` and `mean_pool(x, size, stride = size)`: for
-    /// `x: real[c, h, w]`, give one value per channel and window.
+    /// `x: real[c, ..]`, give one value per channel and window.
     Pool(Reduction),
+    /// `upsample(x, factor)`: repeats each element of each channel of `x: real[c, ..]` along all axes of the channel.
+    Upsample,
     /// `repeat(x, n, ..)`: repeats `x` along new axes, which become the last ones.
     Repeat,
     /// `reshape(x, n, ..)`: keeps the elements in row-major order and changes the dims.
@@ -122,6 +128,26 @@ impl Builtin {
         self.reduction().is_some() || self.rule == BuiltinRule::LogSumExp
     }
 
+    /// Returns the default of the parameter at a position, if it is an integer.
+    pub fn default(&self, at: usize) -> Option<i64> {
+        match (self.rule, self.params.get(at).copied()) {
+            (BuiltinRule::Conv | BuiltinRule::ConvTranspose, Some("stride" | "groups")) => Some(1),
+            (BuiltinRule::ConvTranspose, Some("padding" | "output_padding")) => Some(0),
+            _ => None,
+        }
+    }
+
+    /// Returns the number of parameters that have no default.
+    pub fn required(&self) -> usize {
+        match self.rule {
+            BuiltinRule::Pool(_) => 2,
+            BuiltinRule::Extremum(..) => 1,
+            _ => (0..self.params.len())
+                .filter(|at| self.default(*at).is_none())
+                .count(),
+        }
+    }
+
     /// Returns the description of the function and a declaration for each way in which it can be called, on separate
     /// lines. In a type, `..` stands for any dims; after a parameter, it stands for more parameters of the same kind.
     pub fn declaration(&self) -> String {
@@ -151,11 +177,15 @@ impl Builtin {
                 "(shape: positive, n: int, ..) -> real[n, ..]",
             ],
             BuiltinRule::Noise(_) => &["() -> real", "(n: int, ..) -> real[n, ..]"],
-            BuiltinRule::Conv => {
-                &["(x: real[c, h, w], kernel: real[o, c, a, b], stride: int) -> real[o, .., ..]"]
-            }
-            BuiltinRule::Pad => &["(x: real[c, h, w], width: int) -> real[c, h + 2 * width, w + 2 * width]"],
-            BuiltinRule::Pool(_) => &["(x: real[c, h, w], size: int, stride: int) -> real[c, .., ..]"],
+            BuiltinRule::Conv => &[
+                "(x: real[c, ..], kernel: real[o, c / groups, ..], stride: int = 1, groups: int = 1) -> real[o, ..]",
+            ],
+            BuiltinRule::ConvTranspose => &[
+                "(x: real[c, ..], kernel: real[c, o / groups, ..], stride: int = 1, padding: int = 0, output_padding: int = 0, groups: int = 1) -> real[o, ..]",
+            ],
+            BuiltinRule::Pad => &["(x: real[c, ..], width: int) -> real[c, ..]"],
+            BuiltinRule::Pool(_) => &["(x: real[c, ..], size: int, stride: int) -> real[c, ..]"],
+            BuiltinRule::Upsample => &["(x: real[c, ..], factor: int) -> real[c, ..]"],
             BuiltinRule::Repeat => &["(x: real[..], n: int, ..) -> real[.., n, ..]"],
             BuiltinRule::Reshape => &["(x: real[..], n: int, ..) -> real[n, ..]"],
             BuiltinRule::RunningMean => &["(x: real[..], momentum: real, start: real) -> real[..]"],
@@ -217,7 +247,8 @@ builtins! {
     abs(x) = Elementwise(Op(&ops::abs::ABS)), "The absolute value.";
     cholesky(a) = Cholesky(Op(&ops::cholesky::CHOLESKY)), "The lower Cholesky factor of a positive definite matrix.";
     concat(a, b) = Concat, "Joins arrays along their first axis.";
-    conv(x, kernel, stride) = Conv, "For each output channel and window of the image, the sum of products with the kernel; the default stride is 1.";
+    conv(x, kernel, stride, groups) = Conv, "For each output channel and window, the sum of products with the kernel. Windows are `stride` apart, by default 1. With `groups`, the channels are divided into groups of equal size, and an output channel uses only the channels of its group.";
+    conv_transpose(x, kernel, stride, padding, output_padding, groups) = ConvTranspose, "The transposed convolution: the derivative of `conv` with respect to its image. An axis of `n` elements becomes `(n - 1) * stride - 2 * padding + size + output_padding` long.";
     cumsum(x) = LastAxis(Along::Cumsum), "Running sums along the last axis.";
     diag(v) = Diag, "A vector as a diagonal matrix.";
     dot(a, b) = Dot, "The sum of products of two vectors.";
@@ -233,7 +264,7 @@ builtins! {
     min(a, b) = Extremum(Op(&ops::min::MIN), Reduction::Min), "The smaller of two values, or the smallest element of one array.";
     ones(dims) = Filled(1.0), "An array of ones.";
     outer(a, b) = Outer, "All products of the elements of two vectors.";
-    pad(x, width) = Pad, "Adds zeros around the last two axes.";
+    pad(x, width) = Pad, "Adds zeros around all axes after the first.";
     prod(x) = Reduce(Reduction::Prod), "The product of all elements.";
     repeat(x, dims) = Repeat, "Repeats `x` along new last axes of these dims.";
     reshape(x, dims) = Reshape, "An array of these dims with the elements of `x` in row-major order.";
@@ -247,6 +278,7 @@ builtins! {
     sign(x) = Elementwise(Op(&ops::sign::SIGN)), "-1, 0 or 1.";
     sum(x) = Reduce(Reduction::Sum), "The sum of all elements.";
     transpose(a) = Transpose, "The transposed matrix.";
+    upsample(x, factor) = Upsample, "Repeats each element `factor` times along each axis after the first.";
     zeros(dims) = Filled(0.0), "An array of zeros.";
 }
 

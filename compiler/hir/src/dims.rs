@@ -87,12 +87,20 @@ impl DimExpr {
     }
 
     /// Returns the quotient rounded down. If both dimensions are numbers and the divisor is
-    /// positive, the quotient is a number. If the divisor is one, the quotient is the dimension
-    /// itself. In all other cases, the quotient is an opaque atom.
+    /// positive, the quotient is a number. If the divisor is a positive number that divides all coefficients, it
+    /// divides each of them. In all other cases, the quotient is an opaque atom.
     pub fn divided(&self, other: &DimExpr) -> DimExpr {
         match (self.as_number(), other.as_number()) {
             (Some(a), Some(b)) if b > 0 => DimExpr::number(a.div_euclid(b)),
-            (_, Some(1)) => self.clone(),
+            (_, Some(b)) if b > 0 && self.terms.values().all(|coefficient| coefficient % b == 0) => {
+                let terms = self
+                    .terms
+                    .iter()
+                    .map(|(atoms, coefficient)| (atoms.clone(), coefficient / b));
+                DimExpr {
+                    terms: terms.collect(),
+                }
+            }
             _ => DimExpr::atom(Atom::Div(Box::new(self.clone()), Box::new(other.clone()))),
         }
     }
@@ -126,6 +134,30 @@ impl DimExpr {
         }
     }
 
+    /// Returns the dividend and the divisor if the dimension is a quotient and nothing else.
+    pub fn as_quotient(&self) -> Option<(&DimExpr, &DimExpr)> {
+        let mut terms = self.terms.iter();
+        match (terms.next(), terms.next()) {
+            (Some((atoms, 1)), None) => match atoms.as_slice() {
+                [Atom::Div(a, b)] => Some((a, b)),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// If the dimension is a multiple of one name plus a constant, returns the name and the value for which the dimension is `size`.
+    pub fn solved_for(&self, size: i64) -> Option<(LocalId, i64)> {
+        let constant = self.terms.get(&Vec::new()).copied().unwrap_or(0);
+        let mut named = self.terms.iter().filter(|(atoms, _)| !atoms.is_empty());
+        let (atoms, factor) = named.next()?;
+        let [Atom::Local(local)] = atoms.as_slice() else {
+            return None;
+        };
+        let rest = size.checked_sub(constant)?;
+        (named.next().is_none() && rest % factor == 0).then_some((*local, rest / factor))
+    }
+
     /// Returns the dimension after the names that `known` knows are replaced by their values.
     pub fn with_known(&self, known: impl Fn(LocalId) -> Option<i64>) -> DimExpr {
         self.substitute(&|atom| match atom {
@@ -141,9 +173,11 @@ impl DimExpr {
 
     /// Formats the dimension with variable names from `name`.
     pub fn show(&self, name: &dyn Fn(LocalId) -> String) -> String {
-        let atom = |atom: &Atom| match atom {
+        // A quotient has brackets in a product: without them, the product would be the dividend.
+        let atom = |atom: &Atom, in_product: bool| match atom {
             Atom::Local(local) => name(*local),
             Atom::Meta(_) => "_".to_owned(),
+            Atom::Div(a, b) if in_product => format!("(({}) / ({}))", a.show(name), b.show(name)),
             Atom::Div(a, b) => format!("({}) / ({})", a.show(name), b.show(name)),
         };
         let mut text = String::new();
@@ -155,7 +189,8 @@ impl DimExpr {
                 (true, false) => {}
                 (false, _) => text.push_str(&format!(" {sign} ")),
             }
-            let product: Vec<String> = atoms.iter().map(atom).collect();
+            let in_product = atoms.len() > 1 || coefficient.unsigned_abs() > 1;
+            let product: Vec<String> = atoms.iter().map(|one| atom(one, in_product)).collect();
             match (coefficient.unsigned_abs(), product.is_empty()) {
                 (1, false) => text.push_str(&product.join(" * ")),
                 (n, true) => text.push_str(&n.to_string()),

@@ -97,7 +97,8 @@ impl Ranges<'_> {
                 | BuiltinRule::Repeat
                 | BuiltinRule::Same(_)
                 | BuiltinRule::Transpose
-                | BuiltinRule::Pool(_),
+                | BuiltinRule::Pool(_)
+                | BuiltinRule::Upsample,
                 [x, ..],
             ) => recur(x),
             (BuiltinRule::Dot | BuiltinRule::Outer, [a, b]) => match product(recur(a), recur(b)) {

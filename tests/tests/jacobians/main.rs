@@ -4,6 +4,7 @@
 
 mod collapsed;
 mod convolutions;
+mod groups;
 mod memory;
 mod programs;
 mod setup;

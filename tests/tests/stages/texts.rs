@@ -37,13 +37,15 @@ fn trained(path: &Path, text: &str) -> Option<Trained> {
     })
 }
 
-/// Networks on images, whose pixels are the columns of a table: convolutions, windows, paddings, norms of each row and of all rows of a step,
+/// Networks on images, whose pixels are the columns of a table: convolutions, groups, transposed convolutions, windows, paddings, norms of each row and of all rows of a step,
 /// schedules and clipped gradients.
-const NETWORKS: [&str; 4] = [
+const NETWORKS: [&str; 6] = [
     "c = Conv(4, 2, 2, padding = 1); n = GroupNorm(2); f = mean_pool(n(c(x)), 2)",
     "c = Conv(4, 2, 2, stride = 2, padding = 2); n = BatchNorm(); f = max_pool(n(c(x)), 2)",
     "c = Conv(4, 1, 2); n = FilterResponseNorm(); f = n(c(x))",
     "c = Conv(4, 1, 1); n = LayerNorm(positions = false); f = pad(n(c(x)), 1)",
+    "c = Conv(4, 1, 1); g = Conv(4, 3, 3, padding = 1, groups = 2); n = DepthwiseConv(1, 2); f = upsample(n(g(c(x))), 2)",
+    "c = ConvTranspose(4, 2, 2, stride = 2); n = ConvTranspose(2, 3, 3, padding = 1, groups = 2); f = n(c(x))",
 ];
 
 /// Returns a network on images of 1 by 2 pixels, which `map` trains.
@@ -67,7 +69,7 @@ fn texts_of_training_and_of_loops_read_back_and_lead_to_the_same_loops() {
     for layers in NETWORKS {
         all.extend(trained(&folder().join("network.bnn"), &network(layers)));
     }
-    assert!(all.len() > 54, "{}", all.len());
+    assert!(all.len() > 56, "{}", all.len());
     all.iter().for_each(reads_back);
 }
 

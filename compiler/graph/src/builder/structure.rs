@@ -105,6 +105,9 @@ operations! {
     /// that number the windows.
     patches(x: Value, sizes: &[usize], strides: &[usize]) = ops::patches::PATCHES, [x],
         [Attr::positions(sizes), Attr::positions(strides)];
+    /// Sums overlapping windows into axes of these `sizes`; the adjoint of `patches`.
+    overlap_add(x: Value, sizes: &[usize], strides: &[usize]) = ops::overlap_add::OVERLAP_ADD, [x],
+        [Attr::positions(sizes), Attr::positions(strides)];
     /// Joins operands along an axis.
     concat(parts: &[Value], axis: usize) = ops::concat::CONCAT, parts, [Attr::Int(axis as i64)];
     /// `0, 1, .., dim - 1`.

@@ -216,7 +216,8 @@ impl Walk<'_> {
                     BuiltinRule::Reshape
                     | BuiltinRule::Repeat
                     | BuiltinRule::Transpose
-                    | BuiltinRule::Same(_),
+                    | BuiltinRule::Same(_)
+                    | BuiltinRule::Upsample,
                     [arg, ..],
                 ) => self.form(arg),
                 (BuiltinRule::Fold, [layers, x]) => self.fold(layers, x, expr),

@@ -3,6 +3,7 @@
 
 use super::body::{BodyKind, Checker};
 use super::expr::Want;
+use super::images::Convolution;
 use super::solve::{all_equal, equal};
 use crate::builtin::{Along, Builtin, BuiltinRule};
 use crate::diagnostics::types as report;
@@ -24,12 +25,8 @@ impl Checker<'_> {
             true => Ty::Error,
             false => self.builtin_type(builtin, &values, span).unwrap_or(Ty::Error),
         };
-        match (builtin.rule, values.as_slice()) {
-            (BuiltinRule::Conv, [_, _]) => {
-                values.push(TypedExpr::new(TypedExprKind::Int(1), Ty::int(), span))
-            }
-            (BuiltinRule::Pool(_), [_, size]) => values.push(size.clone()),
-            _ => {}
+        if let (BuiltinRule::Pool(_), [_, size]) = (builtin.rule, values.as_slice()) {
+            values.push(size.clone());
         }
         TypedExpr::new(TypedExprKind::Builtin(builtin, values), ty, span)
     }
@@ -48,11 +45,7 @@ impl Checker<'_> {
                 | BuiltinRule::Repeat
                 | BuiltinRule::Reshape
         );
-        let fewest = match builtin.rule {
-            BuiltinRule::Conv | BuiltinRule::Pool(_) => 2,
-            BuiltinRule::Extremum(..) => 1,
-            _ => builtin.params.len(),
-        };
+        let fewest = builtin.required();
         let mut slots: Vec<Option<&ast::Arg>> = vec![None; builtin.params.len().max(args.len())];
         for (position, arg) in args.iter().enumerate() {
             let at = match &arg.name {
@@ -92,17 +85,20 @@ impl Checker<'_> {
         }
         let want = |at: usize| match (builtin.rule, at) {
             (BuiltinRule::Filled(_) | BuiltinRule::Eye, _)
-            | (BuiltinRule::Pad, 1)
-            | (BuiltinRule::Conv, 2) => Want::Int,
+            | (BuiltinRule::Pad | BuiltinRule::Upsample, 1)
+            | (BuiltinRule::Conv | BuiltinRule::ConvTranspose, 2..) => Want::Int,
             (BuiltinRule::Pool(_) | BuiltinRule::Repeat | BuiltinRule::Reshape, 1..) => Want::Int,
             (BuiltinRule::Noise(_), at) if at >= builtin.params.len() => Want::Int,
             _ => Want::Any,
         };
-        let slots = slots
-            .into_iter()
-            .enumerate()
-            .filter_map(|(at, slot)| Some((at, slot?)));
-        slots.map(|(at, arg)| self.expr(&arg.value, want(at))).collect()
+        let value = |(at, slot): (usize, Option<&ast::Arg>)| match slot {
+            Some(arg) => Some(self.expr(&arg.value, want(at))),
+            None => {
+                let default = TypedExprKind::Int(builtin.default(at)?);
+                Some(TypedExpr::new(default, Ty::int(), span))
+            }
+        };
+        slots.into_iter().enumerate().filter_map(value).collect()
     }
 
     fn builtin_type(&mut self, builtin: &'static Builtin, values: &[TypedExpr], span: Span) -> Option<Ty> {
@@ -197,11 +193,29 @@ impl Checker<'_> {
             (BuiltinRule::Same(_), [x]) => self
                 .array(x, None, builtin)
                 .map(|(elem, dims)| Ty::Tensor(elem, dims)),
-            (BuiltinRule::Conv, [x, kernel, stride @ ..]) => {
-                self.convolution(x, kernel, stride.first(), builtin, span)
+            (BuiltinRule::Conv, [x, kernel, stride, groups]) => {
+                let call = Convolution {
+                    builtin,
+                    x,
+                    kernel,
+                    stride,
+                    groups,
+                };
+                self.convolution(&call, span)
+            }
+            (BuiltinRule::ConvTranspose, [x, kernel, stride, padding, output_padding, groups]) => {
+                let call = Convolution {
+                    builtin,
+                    x,
+                    kernel,
+                    stride,
+                    groups,
+                };
+                self.transposed_convolution(&call, [padding, output_padding])
             }
             (BuiltinRule::Pad, [x, width]) => self.padded(x, width, builtin),
             (BuiltinRule::Pool(_), [x, size, stride @ ..]) => self.pooled(x, size, stride.first(), builtin),
+            (BuiltinRule::Upsample, [x, factor]) => self.upsampled(x, factor, builtin),
             (BuiltinRule::Repeat, [x, sizes @ ..]) => {
                 let (elem, dims) = self.array(x, None, builtin)?;
                 Some(Ty::Tensor(elem, [dims, self.sizes(sizes)?].concat()))
@@ -239,11 +253,23 @@ impl Checker<'_> {
         let expected = match rank {
             None => "a number or an array of numbers",
             Some(1) => "a vector",
-            Some(2) => "a matrix",
-            Some(_) => "an array with three axes",
+            Some(_) => "a matrix",
         };
+        self.numbers(value, expected, builtin, |found| {
+            rank.is_none_or(|rank| rank == found)
+        })
+    }
+
+    /// Returns the element type and dims of an array of numbers. If `fits` rejects its rank, reports that `expected` is needed.
+    pub(super) fn numbers(
+        &mut self,
+        value: &TypedExpr,
+        expected: &str,
+        builtin: &Builtin,
+        fits: impl Fn(usize) -> bool,
+    ) -> Option<(Elem, Vec<DimExpr>)> {
         match &value.ty {
-            Ty::Tensor(elem, dims) if *elem != Elem::Bool && rank.is_none_or(|rank| rank == dims.len()) => {
+            Ty::Tensor(elem, dims) if *elem != Elem::Bool && fits(dims.len()) => {
                 Some((elem.clone(), dims.clone()))
             }
             found => {

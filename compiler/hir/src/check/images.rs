@@ -1,5 +1,5 @@
-//! Checks image operations and determines the types of their results. The axes of an image are
-//! channels, rows and columns.
+//! Checks image operations and determines the types of their results. The first axis of an image has its channels. One, two or
+//! three spatial axes follow it.
 
 use super::body::Checker;
 use super::solve::equal;
@@ -21,44 +21,157 @@ struct AlongAxis<'a> {
     spans: [Span; 2],
 }
 
+/// The arguments that `conv` and `conv_transpose` share.
+pub(super) struct Convolution<'a> {
+    /// The called function.
+    pub(super) builtin: &'static Builtin,
+    /// The image.
+    pub(super) x: &'a TypedExpr,
+    /// The kernel.
+    pub(super) kernel: &'a TypedExpr,
+    /// The distance between neighbouring windows.
+    pub(super) stride: &'a TypedExpr,
+    /// The number of groups of channels.
+    pub(super) groups: &'a TypedExpr,
+}
+
+/// The sizes of a convolution.
+struct ConvolutionSizes {
+    image: Vec<DimExpr>,
+    kernel: Vec<DimExpr>,
+    stride: DimExpr,
+    groups: DimExpr,
+}
+
 impl Checker<'_> {
-    /// Returns the type of `conv(x, kernel, stride)`.
-    pub(super) fn convolution(
+    /// Returns the type of `conv(x, kernel, stride, groups)`.
+    pub(super) fn convolution(&mut self, call: &Convolution<'_>, span: Span) -> Option<Ty> {
+        let sizes = self.convolution_sizes(call)?;
+        self.divided_channels(call, (&sizes.kernel[0], call.kernel.span), &sizes.groups)?;
+        let per_group = sizes.image[0].divided(&sizes.groups);
+        if sizes.groups.as_number() == Some(1) {
+            let channels = (&sizes.image[0], call.x.span);
+            self.same_dim(call.builtin, channels, (&sizes.kernel[1], call.kernel.span), span)?;
+        } else if !equal(&per_group, &sizes.kernel[1]) {
+            let [wanted, found] = [&per_group, &sizes.kernel[1]].map(|dim| show::dim(dim, &self.locals));
+            self.report(report::channels_of_group(
+                call.kernel.span,
+                call.builtin.name,
+                &wanted,
+                &found,
+            ));
+            return None;
+        }
+        let mut dims = vec![sizes.kernel[0].clone()];
+        for (whole, window) in sizes.image[1..].iter().zip(&sizes.kernel[2..]) {
+            let spans = [call.x.span, call.kernel.span];
+            let axis = AlongAxis { whole, window, spans };
+            dims.push(self.windows(&axis, &sizes.stride, call.builtin)?);
+        }
+        Some(Ty::reals(dims))
+    }
+
+    /// Returns the type of `conv_transpose(x, kernel, stride, padding, output_padding, groups)`. The arguments `padding` and
+    /// `output_padding` are in `paddings`.
+    pub(super) fn transposed_convolution(
         &mut self,
-        x: &TypedExpr,
-        kernel: &TypedExpr,
-        stride: Option<&TypedExpr>,
-        builtin: &Builtin,
-        span: Span,
+        call: &Convolution<'_>,
+        paddings: [&TypedExpr; 2],
     ) -> Option<Ty> {
-        let image = self.array(x, Some(3), builtin)?.1;
-        let Ty::Tensor(_, weights) = &kernel.ty else {
-            return self.wrong(kernel, "an array with four axes");
+        let sizes = self.convolution_sizes(call)?;
+        let channels = (&sizes.image[0], call.x.span);
+        self.same_dim(
+            call.builtin,
+            channels,
+            (&sizes.kernel[0], call.kernel.span),
+            call.kernel.span,
+        )?;
+        let padding = self.static_dim(paddings[0], "the padding")?;
+        let more = self.static_dim(paddings[1], "the output padding")?;
+        if let (Some(more), Some(stride)) = (more.as_number(), sizes.stride.as_number())
+            && more >= stride
+        {
+            self.report(report::output_padding(paddings[1].span, stride, more));
+            return None;
+        }
+        let mut dims = vec![sizes.kernel[1].times(&sizes.groups)];
+        for (count, window) in sizes.image[1..].iter().zip(&sizes.kernel[2..]) {
+            let between = count.plus(&DimExpr::number(1), -1).times(&sizes.stride);
+            let whole = between.plus(window, 1).plus(&more, 1);
+            let left = whole.plus(&padding, -2);
+            if left.as_number().is_some_and(|left| left < 1) {
+                let whole = show::dim(&whole, &self.locals);
+                self.report(report::whole_padding(paddings[0].span, &whole));
+                return None;
+            }
+            dims.push(left);
+        }
+        Some(Ty::reals(dims))
+    }
+
+    /// Checks the arguments that `conv` and `conv_transpose` share, and that the groups divide the channels of the image.
+    fn convolution_sizes(&mut self, call: &Convolution<'_>) -> Option<ConvolutionSizes> {
+        let image = self.image(call.x, call.builtin)?;
+        let expected = match image.len() {
+            2 => "an array with three axes",
+            3 => "an array with four axes",
+            _ => "an array with five axes",
         };
-        let [out, channels, height, width] = weights.as_slice() else {
-            return self.wrong(kernel, "an array with four axes");
+        let kernel = match &call.kernel.ty {
+            Ty::Tensor(_, dims) if dims.len() == image.len() + 1 => dims.clone(),
+            _ => return self.wrong(call.kernel, expected),
         };
-        self.same_dim(builtin, (&image[0], x.span), (channels, kernel.span), span)?;
-        let stride = match stride {
-            Some(stride) => self.positive(stride, "the stride")?,
-            None => DimExpr::number(1),
-        };
-        let along = |whole, window| AlongAxis {
-            whole,
-            window,
-            spans: [x.span, kernel.span],
-        };
-        let rows = self.windows(&along(&image[1], height), &stride, builtin)?;
-        let columns = self.windows(&along(&image[2], width), &stride, builtin)?;
-        Some(Ty::reals(vec![out.clone(), rows, columns]))
+        let stride = self.positive(call.stride, "the stride")?;
+        let groups = self.positive(call.groups, "the number of groups")?;
+        self.divided_channels(call, (&image[0], call.x.span), &groups)?;
+        Some(ConvolutionSizes {
+            image,
+            kernel,
+            stride,
+            groups,
+        })
+    }
+
+    /// Checks that the groups divide a number of channels, if both are known.
+    fn divided_channels(
+        &mut self,
+        call: &Convolution<'_>,
+        (channels, span): (&DimExpr, Span),
+        groups: &DimExpr,
+    ) -> Option<()> {
+        if let (Some(channels), Some(groups)) = (channels.as_number(), groups.as_number())
+            && channels % groups != 0
+        {
+            let found = (call.groups.span, groups);
+            self.report(report::groups(call.builtin.name, (span, channels), found));
+            return None;
+        }
+        Some(())
+    }
+
+    /// Returns the dims of an image.
+    fn image(&mut self, x: &TypedExpr, builtin: &Builtin) -> Option<Vec<DimExpr>> {
+        let expected = "an array of channels with one, two or three more axes";
+        let image = self.numbers(x, expected, builtin, |rank| (2..=4).contains(&rank))?;
+        Some(image.1)
     }
 
     /// Returns the type of `pad(x, width)`.
     pub(super) fn padded(&mut self, x: &TypedExpr, width: &TypedExpr, builtin: &Builtin) -> Option<Ty> {
-        let mut dims = self.array(x, Some(3), builtin)?.1;
+        let mut dims = self.image(x, builtin)?;
         let width = self.static_dim(width, "the width of a padding")?;
         for dim in &mut dims[1..] {
             *dim = dim.plus(&width, 2);
+        }
+        Some(Ty::reals(dims))
+    }
+
+    /// Returns the type of `upsample(x, factor)`.
+    pub(super) fn upsampled(&mut self, x: &TypedExpr, factor: &TypedExpr, builtin: &Builtin) -> Option<Ty> {
+        let mut dims = self.image(x, builtin)?;
+        let factor = self.positive(factor, "the factor of `upsample`")?;
+        for dim in &mut dims[1..] {
+            *dim = dim.times(&factor);
         }
         Some(Ty::reals(dims))
     }
@@ -71,20 +184,23 @@ impl Checker<'_> {
         stride: Option<&TypedExpr>,
         builtin: &Builtin,
     ) -> Option<Ty> {
-        let image = self.array(x, Some(3), builtin)?.1;
+        let image = self.image(x, builtin)?;
         let window = self.positive(size, "the size of a window")?;
         let stride = match stride {
             Some(stride) => self.positive(stride, "the stride")?,
             None => window.clone(),
         };
-        let along = |whole| AlongAxis {
-            whole,
-            window: &window,
-            spans: [x.span, size.span],
-        };
-        let rows = self.windows(&along(&image[1]), &stride, builtin)?;
-        let columns = self.windows(&along(&image[2]), &stride, builtin)?;
-        Some(Ty::reals(vec![image[0].clone(), rows, columns]))
+        let mut dims = vec![image[0].clone()];
+        for whole in &image[1..] {
+            let spans = [x.span, size.span];
+            let axis = AlongAxis {
+                whole,
+                window: &window,
+                spans,
+            };
+            dims.push(self.windows(&axis, &stride, builtin)?);
+        }
+        Some(Ty::reals(dims))
     }
 
     /// Returns the type of `reshape(x, n, ..)`.

@@ -93,8 +93,22 @@ impl Solver {
         if let Some((meta, value)) = solve(&wanted, actual) {
             self.found.insert(meta, (value, span));
         }
-        true
+        !never_equal(&wanted, actual)
     }
+}
+
+/// Returns whether two dims differ for all values of their names: a number divides the coefficients of all names in their difference, but not
+/// the constant term, as in `8 * n` and 12.
+fn never_equal(a: &DimExpr, b: &DimExpr) -> bool {
+    let mut difference = a.plus(b, -1);
+    let constant = difference.terms.remove(&Vec::new()).unwrap_or(0);
+    let coefficients = difference.terms.values().map(|value| value.unsigned_abs());
+    let divisor = coefficients.fold(0, gcd);
+    divisor > 1 && constant.unsigned_abs() % divisor != 0
+}
+
+fn gcd(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { gcd(b, a % b) }
 }
 
 /// Returns whether two dims are equal or may turn out to be equal once sizes are known. An equation

@@ -116,6 +116,13 @@ codes_with_programs! {
     "`reshape` keeps the elements and changes the dims, so the product of the dims must stay the same.",
     "fn f(x: real[6]) -> real[2, 2] {\n  return reshape(x, 2, 2)\n}",
     "fn f(x: real[6]) -> real[2, 3] {\n  return reshape(x, 2, 3)\n}";
+    GROUPS,
+    "E0230",
+    "groups that do not fit the channels",
+    "The groups of a convolution have equal numbers of channels, so the number of groups must divide the channels of the image and \
+     those of the result. A kernel of `conv` has an input channel for each image channel of one group.",
+    "fn f(x: real[6, 4, 4], kernel: real[8, 1, 3, 3]) -> real[8, 2, 2] {\n  return conv(x, kernel, groups = 4)\n}",
+    "fn f(x: real[6, 4, 4], kernel: real[8, 3, 3, 3]) -> real[8, 2, 2] {\n  return conv(x, kernel, groups = 2)\n}";
     APPLIED_TWICE,
     "E0270",
     "a value on the scale of another parameterisation",
@@ -258,6 +265,31 @@ reports! {
     fn support(span: Span, what: &str, expected: &str, found: &str)
         = error(SUPPORT, span, "{what} must be {expected}, but this is {found}")
         .label("this is {found}");
+
+    /// Reports groups of a convolution that do not divide its channels.
+    fn groups(op: &str, channels: (Span, i64), groups: (Span, i64))
+        = error(GROUPS, groups.0, "{} groups of `{op}` do not divide {}", groups.1, count(channels.1 as usize, "channel"))
+        .label("divided into {} groups here", groups.1)
+        .also(channels.0, "this has {}", count(channels.1 as usize, "channel"))
+        .help("use a number of groups that divides the channels of the image and of the result");
+
+    /// Reports a kernel whose number of input channels is not that of one group.
+    fn channels_of_group(span: Span, op: &str, wanted: &str, found: &str)
+        = error(GROUPS, span, "the kernel of `{op}` has {found} input channels, but a group has {wanted}")
+        .label("the second dim is {found}")
+        .help("give the kernel the dims `[.., channels / groups, ..]`; its second dim is then {wanted}");
+
+    /// Reports an output padding that is not less than the stride.
+    fn output_padding(span: Span, stride: i64, found: i64)
+        = error(SUPPORT, span, "the output padding must be less than the stride {stride}, but this is {found}")
+        .label("this is {found}")
+        .help("use 0 to {}, or a larger stride", stride - 1);
+
+    /// Reports a padding of a transposed convolution that removes all elements of an axis.
+    fn whole_padding(span: Span, whole: &str)
+        = error(SUPPORT, span, "the padding removes all elements of an axis of {whole}")
+        .label("removed at both ends")
+        .help("use a smaller padding: `2 * padding` must be less than {whole}");
 
     /// Reports a reduction that needs at least one element, over a range that is empty for some values of a
     /// counter.

@@ -265,8 +265,10 @@ impl<'a> Elaborator<'a> {
             }
             BuiltinRule::Diag => self.diag(&args, span)?,
             BuiltinRule::Conv => self.convolution(&args, span)?,
+            BuiltinRule::ConvTranspose => self.transposed_convolution(&args, span)?,
             BuiltinRule::Pad => self.padded(&args, span)?,
             BuiltinRule::Pool(_) => self.pooled(builtin, &args, span)?,
+            BuiltinRule::Upsample => self.upsampled(&args, span)?,
             BuiltinRule::Repeat => {
                 let x = self.real(&args[0], span)?;
                 let mut shape = self.ty(x).shape;

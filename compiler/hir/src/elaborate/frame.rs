@@ -235,12 +235,17 @@ impl<'a> Elaborator<'a> {
             _ => None,
         };
         let number = dim.value(known).and_then(|number| usize::try_from(number).ok());
+        let divisor = dim.as_quotient().map(|(_, divisor)| divisor);
+        let divisor = divisor.and_then(|divisor| Some((divisor, divisor.value(known)?)));
         number.ok_or_else(|| {
-            let dim = show::dim(dim, frame.locals);
-            limit(
-                span,
-                format!("the size `{dim}` is not a known non-negative number"),
-            )
+            let text = |dim: &DimExpr| show::dim(dim, frame.locals);
+            let why = match divisor {
+                Some((divisor, number)) if number < 1 => {
+                    format!("divides by {number}, the value of `{}`", text(divisor))
+                }
+                _ => "is not a known non-negative number".to_owned(),
+            };
+            limit(span, format!("the size `{}` {why}", text(dim)))
         })
     }
 
@@ -264,13 +269,30 @@ impl<'a> Elaborator<'a> {
         }
     }
 
-    /// Binds each dim name in `dims`, unless it has a value already, to the corresponding size in
-    /// `shape`.
+    /// Binds the dim names in `dims` that do not have a value already, so that the dims become the sizes in `shape`. In a dimension such as
+    /// `2 * n + m`, one name is bound if the others are known.
     pub fn bind_dims(&self, dims: &[DimExpr], shape: &Shape, frame: &mut Frame) {
-        for (dim, size) in dims.iter().zip(shape.dims()) {
-            let Some(size) = size.fixed() else { continue };
-            if let Some(local) = dim.as_local() {
-                frame.values.entry(local).or_insert(Datum::Static(size as i64));
+        let sizes = shape.dims().iter().map(|size| size.fixed());
+        let mut open: Vec<(&DimExpr, usize)> = dims
+            .iter()
+            .zip(sizes)
+            .filter_map(|(dim, size)| Some((dim, size?)))
+            .collect();
+        loop {
+            let before = open.len();
+            open.retain(|(dim, size)| {
+                let known = |local: LocalId| match frame.values.get(&local) {
+                    Some(Datum::Static(number)) => Some(*number),
+                    _ => None,
+                };
+                let solved = dim.with_known(known).solved_for(*size as i64);
+                if let Some((local, value)) = solved {
+                    frame.values.entry(local).or_insert(Datum::Static(value));
+                }
+                solved.is_none()
+            });
+            if open.len() == before {
+                return;
             }
         }
     }

@@ -2,10 +2,13 @@
 
 use super::datum::Datum;
 use super::frame::{Elaborated, Elaborator, Frame};
+use super::images::divides;
 use crate::builtin::{Builtin, BuiltinRule};
 use crate::diagnostics::elaborate::{Quotient, limit, no_size, not_whole};
+use crate::dims::DimExpr;
 use crate::print;
 use crate::tree::{TypedExpr, TypedExprKind};
+use crate::types::Ty;
 use bnnc_abi::symbols::NoiseKind;
 use bnnc_grammar::ast::BinaryOp;
 
@@ -31,6 +34,9 @@ impl<'a> Elaborator<'a> {
         found: &[Datum],
         frame: &mut Frame<'a>,
     ) -> Elaborated<()> {
+        if let (BuiltinRule::ConvTranspose, [_, kernel, ..]) = (builtin.rule, args) {
+            return self.check_exact_channels(kernel, frame);
+        }
         let Some(first) = first_size(builtin) else {
             return Ok(());
         };
@@ -45,6 +51,21 @@ impl<'a> Elaborator<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Rejects a kernel of `conv_transpose` whose output channels are a quotient that is not exact, such as `out / groups`. The result would have
+    /// fewer than `out` channels.
+    fn check_exact_channels(&self, kernel: &TypedExpr, frame: &Frame<'a>) -> Elaborated<()> {
+        let quotient = match &kernel.ty {
+            Ty::Tensor(_, dims) => dims.get(1).and_then(DimExpr::as_quotient),
+            _ => None,
+        };
+        let Some((channels, groups)) = quotient else {
+            return Ok(());
+        };
+        let channels = self.dim(channels, frame, kernel.span)?;
+        let groups = self.dim(groups, frame, kernel.span)?;
+        divides(groups, "conv_transpose", &[channels], kernel.span)
     }
 
     /// Returns the diagnostic for a size that is not a known integer. The usual reason is a division that is not exact.

@@ -448,6 +448,38 @@ fn f(x: real[3]) -> real[3] {
   return conv(x, kernel, stride = 0)
 }"# => r#"E0214 2:35 the stride must be one or more, but this is 0 | this is 0"#;
 
+    groups_of_zero: r#"fn f(x: real[4, 4, 4], kernel: real[2, 2, 3, 3]) -> real[2, 2, 2] {
+  return conv(x, kernel, groups = 0)
+}"# => r#"E0214 2:35 the number of groups must be one or more, but this is 0 | this is 0"#;
+
+    groups_that_do_not_divide_the_channels: r#"fn f(x: real[6, 4, 4], kernel: real[8, 1, 3, 3]) -> real[8, 2, 2] {
+  return conv(x, kernel, groups = 4)
+}"# => r#"E0230 2:35 4 groups of `conv` do not divide 6 channels | divided into 4 groups here | 2:15 this has 6 channels | help: use a number of groups that divides the channels of the image and of the result"#;
+
+    groups_that_do_not_divide_the_kernels: r#"fn f(x: real[6, 4], kernel: real[5, 2, 3]) -> real[5, 2] {
+  return conv(x, kernel, groups = 3)
+}"# => r#"E0230 2:35 3 groups of `conv` do not divide 5 channels | divided into 3 groups here | 2:18 this has 5 channels | help: use a number of groups that divides the channels of the image and of the result"#;
+
+    a_kernel_for_all_channels_of_groups: r#"fn f(x: real[6, 4, 4], kernel: real[8, 6, 3, 3]) -> real[8, 2, 2] {
+  return conv(x, kernel, groups = 2)
+}"# => r#"E0230 2:18 the kernel of `conv` has 6 input channels, but a group has 3 | the second dim is 6 | help: give the kernel the dims `[.., channels / groups, ..]`; its second dim is then 3"#;
+
+    a_kernel_with_other_axes: r#"fn f(x: real[6, 4, 4, 4], kernel: real[8, 6, 3, 3]) -> real[8, 2, 2, 2] {
+  return conv(x, kernel)
+}"# => r#"E0211 2:18 expected an array with five axes, found real[8, 6, 3, 3] | this is real[8, 6, 3, 3]"#;
+
+    an_image_without_axes: r#"fn f(x: real[6], kernel: real[8, 6]) -> real[8] {
+  return conv(x, kernel)
+}"# => r#"E0211 2:15 `conv` needs an array of channels with one, two or three more axes, found real[6] | this is real[6]"#;
+
+    an_output_padding_of_a_stride: r#"fn f(x: real[2, 4], kernel: real[2, 3, 2]) -> real[3, 10] {
+  return conv_transpose(x, kernel, stride = 2, output_padding = 2)
+}"# => r#"E0214 2:65 the output padding must be less than the stride 2, but this is 2 | this is 2 | help: use 0 to 1, or a larger stride"#;
+
+    a_padding_of_the_whole_result: r#"fn f(x: real[2, 1], kernel: real[2, 3, 2]) -> real[3, 1] {
+  return conv_transpose(x, kernel, padding = 1)
+}"# => r#"E0214 2:46 the padding removes all elements of an axis of 2 | removed at both ends | help: use a smaller padding: `2 * padding` must be less than 2"#;
+
     a_pool_of_nothing: r#"fn f(x: real[1, 4, 4]) -> real[1, 4, 4] {
   return max_pool(x, 0)
 }"# => r#"E0214 2:22 the size of a window must be one or more, but this is 0 | this is 0"#;
