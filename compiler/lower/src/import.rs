@@ -19,6 +19,7 @@ use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Dim, Shape};
 use bnnc_graph::attr::Attr;
 use bnnc_graph::function::{Function, NodeKind, Value};
+use bnnc_graph::labels::ContractionLabels;
 use bnnc_graph::op::{KernelKind, Lower};
 use bnnc_graph::ops;
 use bnnc_graph::types::Type;
@@ -42,6 +43,15 @@ pub struct Import<'a> {
     options: &'a LoweringOptions,
     /// The contractions that replace sums of windows.
     convolved: HashSet<TensorId>,
+    /// The contractions that became multiplications, which are not calls.
+    multiplied: HashMap<TensorId, ContractionParts>,
+}
+
+/// The labels and the operands of a contraction.
+#[derive(Clone)]
+struct ContractionParts {
+    labels: ContractionLabels,
+    args: [TensorId; 2],
 }
 
 /// A call of an op: its operands, its attributes and the type of its result.
@@ -59,6 +69,7 @@ impl<'a> Import<'a> {
             buffers,
             options,
             convolved: HashSet::new(),
+            multiplied: HashMap::new(),
         }
     }
 

@@ -1,7 +1,7 @@
 //! Converts contractions either to calls of the matrix product, or to multiplications followed by a
 //! sum; see Note \[Contractions\].
 
-use super::{Import, Site};
+use super::{ContractionParts, Import, Site};
 use crate::contract::{self, Class, MatrixProduct};
 use crate::tensor::{CallInts, Coordinate, TensorDef, TensorId};
 use bnnc_abi::plan::Combine;
@@ -42,7 +42,9 @@ impl Import<'_> {
     ) -> TensorId {
         let product = MatrixProduct::new(&self.tensors, &labels, &args, dims, contract::strided);
         if !product.is_matmul() {
-            return self.multiply(&labels, args);
+            let product = self.multiply(&labels, args);
+            self.multiplied.insert(product, ContractionParts { labels, args });
+            return product;
         }
         let copies = product.needs_copy();
         let has_windows = args.iter().any(|arg| contract::has_windows(&self.tensors, *arg));
@@ -58,6 +60,17 @@ impl Import<'_> {
             (labels.right, args[1]) = self.gathered(args[1], &labels.right, &order);
         }
         self.call(&primitive::MATMUL, &args, CallInts::Contraction(labels), dims)
+    }
+
+    /// If a contraction computes a tensor, by a call or by a multiplication, returns its labels and operands.
+    pub(super) fn contraction_of(&self, id: TensorId) -> Option<ContractionParts> {
+        match self.tensors[id].contraction() {
+            Some((labels, args)) => {
+                let labels = labels.clone();
+                Some(ContractionParts { labels, args })
+            }
+            None => self.multiplied.get(&id).cloned(),
+        }
     }
 
     /// Sums an operand over the axes whose letters do not occur in the other operand or in the

@@ -9,9 +9,10 @@
 //! Note \[Sums of windows as products\]. The derivative of a convolution with respect to its image is a sum of windows. These windows are
 //! `contract(kernel, dy)`. With a stride of one, the derivative is also the convolution of the reversed kernel with `dy`, after zeros were added
 //! around `dy`. If products read windows in place, the convolution is faster, because neither the windows nor their padded copy are stored. If the
-//! image was padded, only a part of the result is used, and only this part is computed.
+//! image was padded, only a part of the result is used, and only this part is computed. This also applies to depthwise convolutions, which are
+//! multiplications and not calls of a matrix product.
 
-use super::{Import, Site};
+use super::{ContractionParts, Import, Site};
 use crate::polynomial::SizePolynomial;
 use crate::tensor::{AssembledPart, Coordinate, TensorDef, TensorId};
 use bnnc_abi::plan::Combine;
@@ -38,7 +39,10 @@ impl Import<'_> {
     /// Returns `None` if the windows are not the result of a contraction, or if the other contraction would need many more operations.
     fn convolved(&mut self, site: &Site) -> Option<TensorId> {
         let strides = ops::overlap_add::strides(site.attrs);
-        let (letters, args) = self.tensors[site.args[0]].contraction()?;
+        let ContractionParts {
+            labels: letters,
+            args,
+        } = self.contraction_of(site.args[0])?;
         let (count, first) = (strides.len(), site.ty.rank() - strides.len());
         let (kept, rest) = letters.result.split_at_checked(first)?;
         let (windows, positions) = rest.split_at_checked(count)?;
@@ -165,8 +169,10 @@ impl Import<'_> {
         {
             return None;
         }
-        let (letters, args) = self.tensors[arg].contraction()?;
-        let letters = letters.clone();
+        let ContractionParts {
+            labels: letters,
+            args,
+        } = self.contraction_of(arg)?;
         let part = |import: &mut Self, own: &[char], arg: TensorId| {
             let mut inner = import.dims(arg);
             let mut at = Vec::new();

@@ -10,15 +10,18 @@ use bnnc_loops::ir::LoopProgram;
 
 /// A convolution of images with padding, and its derivatives.
 fn convolution(size: usize, stride: usize, padding: usize) -> Function {
+    labelled_convolution(&[5, 3, size, size], "ocab,ncabpq->nopq", stride, padding)
+}
+
+/// A convolution of images by a kernel with these dims. `labels` are those of the contraction of the kernel with the windows.
+fn labelled_convolution(kernel: &[usize], labels: &str, stride: usize, padding: usize) -> Function {
     let mut b = Builder::new("convolution");
-    let (x, w) = (
-        b.param("x", batched(&[3, 8, 7])),
-        b.param("w", real(&[5, 3, size, size])),
-    );
+    let size = kernel[kernel.len() - 1];
+    let (x, w) = (b.param("x", batched(&[3, 8, 7])), b.param("w", real(kernel)));
     let around = [0, 0, padding, padding];
     let padded = b.pad(x, &around, &around, &[0; 4]);
     let windows = b.patches(padded, &[size, size], &[stride, stride]);
-    let product = b.contract(w, windows, "ocab,ncabpq->nopq");
+    let product = b.contract(w, windows, labels);
     let y = relu(&mut b, product);
     let loss = b.contract(y, y, "nopq,nopq->");
     let results = gradients(&mut b, loss, &[x, w]);
@@ -80,6 +83,17 @@ fn derivatives_of_convolutions_with_stride_one_have_no_windows_in_memory() {
         let program = check(&convolution(size, 1, padding), &[]);
         assert_eq!(calls(&program), ["contraction"; 3], "{program}");
         // Images and kernels have four axes, and windows have six.
+        assert_eq!(largest_rank(&program), 4, "{program}");
+    }
+}
+
+/// A depthwise convolution and its derivatives are sums of products that are not calls.
+#[test]
+fn depthwise_convolutions_have_no_windows_in_memory() {
+    for (size, padding) in [(3, 1), (3, 0), (2, 1)] {
+        let function = labelled_convolution(&[3, size, size], "cab,ncabpq->ncpq", 1, padding);
+        let program = check(&function, &[]);
+        assert!(calls(&program).is_empty(), "{program}");
         assert_eq!(largest_rank(&program), 4, "{program}");
     }
 }
