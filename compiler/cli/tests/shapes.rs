@@ -3,7 +3,7 @@
 mod support;
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 const ROWS: usize = 40;
 const PIXELS: usize = 12;
@@ -75,7 +75,7 @@ fn written(name: &str) -> PathBuf {
 }
 
 /// Runs a program in a folder, with `--out NAME`. Returns the status and all messages.
-fn run(folder: &std::path::Path, name: &str, text: &str) -> (i32, String) {
+fn run(folder: &Path, name: &str, text: &str) -> (i32, String) {
     let file = folder.join(format!("{name}.bnn"));
     fs::write(&file, text).expect("a program");
     let out = folder.join(name).display().to_string();
@@ -285,45 +285,26 @@ fn advice_about_the_scale_of_images_is_about_channels() {
     let _ = fs::remove_dir_all(folder);
 }
 
-/// Each of these mistakes in a network causes one error, which points to a line of the program and shows the numbers.
+/// Checks that a network on images of three channels and 2 by 2 pixels causes one error, which has all these parts.
+fn reported_once(folder: &Path, name: &str, layers: &str, wanted: &[&str]) {
+    let text = format!(
+        "data d = npy(\"x.npy\", \"y.npy\")\nmodel M(x: real[3, 2, 2]) -> label: index(2) {{\n  {layers}\n  out = Dense(2)\n  \
+         label ~ Categorical(logits = out(flatten(h)))\n}}\ninfer one = map(M, d) {{ steps = 1 }}\ninfer two = map(M, d) {{ steps = 2 }}\n"
+    );
+    let (status, messages) = run(folder, name, &text);
+    assert_eq!(status, 1, "{name}: {messages}");
+    for part in wanted {
+        assert!(messages.contains(part), "{name}: {part}: {messages}");
+    }
+    assert_eq!(messages.matches("error[").count(), 1, "{name}: {messages}");
+    assert!(messages.contains(&format!("{name}.bnn:")), "{name}: {messages}");
+}
+
+/// Wrong groups, strides and paddings of convolutions cause one error, which points to a line of the program and shows the numbers.
 #[test]
-fn wrong_sizes_of_layers_are_reported_once_with_their_numbers() {
-    let folder = written("sizes");
-    for (name, layers, wanted) in [
-        (
-            "groups",
-            "norm = GroupNorm(2)\n  h = norm(x)",
-            &[
-                "E0289",
-                "`channels / groups` is 3 / 2",
-                "`groups` that divides 3: 1 or 3",
-            ][..],
-        ),
-        (
-            "none",
-            "norm = GroupNorm(0)\n  h = norm(x)",
-            &["E0289", "a size of 0, the value of `groups`"],
-        ),
-        (
-            "padding",
-            "c = Conv(2, 2, 2, padding = 4000000000)\n  h = c(x)",
-            &["E0290", "more than 2147483647 elements"],
-        ),
-        (
-            "negative",
-            "c = Conv(2, 2, 2, padding = -1)\n  h = c(x)",
-            &["E0214", "zero or more, but this is -1"],
-        ),
-        (
-            "reals",
-            "c = Conv(2, 2, 2, padding = 4e9)\n  h = c(x)",
-            &["E0211", "`padding` needs int, found real"],
-        ),
-        (
-            "window",
-            "c = Conv(2, 3, 3)\n  h = c(x)",
-            &["E0227", "a side of 3, but the image has a side of 2"],
-        ),
+fn wrong_convolutions_are_reported_once_with_their_numbers() {
+    let folder = written("convolutions");
+    let cases: [(&str, &str, &[&str]); 8] = [
         (
             "groups",
             "c = Conv(2, 2, 2, groups = 2)\n  h = c(x)",
@@ -370,23 +351,59 @@ fn wrong_sizes_of_layers_are_reported_once_with_their_numbers() {
                 "the factor of `upsample` must be one or more, but this is 0",
             ],
         ),
+    ];
+    for (name, layers, wanted) in cases {
+        reported_once(&folder, name, layers, wanted);
+    }
+    let _ = fs::remove_dir_all(folder);
+}
+
+/// Each of these mistakes in a network causes one error, which points to a line of the program and shows the numbers.
+#[test]
+fn wrong_sizes_of_layers_are_reported_once_with_their_numbers() {
+    let folder = written("sizes");
+    for (name, layers, wanted) in [
+        (
+            "groups",
+            "norm = GroupNorm(2)\n  h = norm(x)",
+            &[
+                "E0289",
+                "`channels / groups` is 3 / 2",
+                "`groups` that divides 3: 1 or 3",
+            ][..],
+        ),
+        (
+            "none",
+            "norm = GroupNorm(0)\n  h = norm(x)",
+            &["E0289", "a size of 0, the value of `groups`"],
+        ),
+        (
+            "padding",
+            "c = Conv(2, 2, 2, padding = 4000000000)\n  h = c(x)",
+            &["E0290", "more than 2147483647 elements"],
+        ),
+        (
+            "negative",
+            "c = Conv(2, 2, 2, padding = -1)\n  h = c(x)",
+            &["E0214", "zero or more, but this is -1"],
+        ),
+        (
+            "reals",
+            "c = Conv(2, 2, 2, padding = 4e9)\n  h = c(x)",
+            &["E0211", "`padding` needs int, found real"],
+        ),
+        (
+            "window",
+            "c = Conv(2, 3, 3)\n  h = c(x)",
+            &["E0227", "a side of 3, but the image has a side of 2"],
+        ),
         (
             "vector",
             "a = Dense(16)\n  norm = BatchNorm()\n  h = norm(a(flatten(x)))",
             &["E0211", "`reshape(.., 16, 1, 1)`"],
         ),
     ] {
-        let text = format!(
-            "data d = npy(\"x.npy\", \"y.npy\")\nmodel M(x: real[3, 2, 2]) -> label: index(2) {{\n  {layers}\n  out = Dense(2)\n  \
-             label ~ Categorical(logits = out(flatten(h)))\n}}\ninfer one = map(M, d) {{ steps = 1 }}\ninfer two = map(M, d) {{ steps = 2 }}\n"
-        );
-        let (status, messages) = run(&folder, name, &text);
-        assert_eq!(status, 1, "{name}: {messages}");
-        for part in wanted {
-            assert!(messages.contains(part), "{name}: {part}: {messages}");
-        }
-        assert_eq!(messages.matches("error[").count(), 1, "{name}: {messages}");
-        assert!(messages.contains(&format!("{name}.bnn:")), "{name}: {messages}");
+        reported_once(&folder, name, layers, wanted);
     }
     let _ = fs::remove_dir_all(folder);
 }

@@ -1,7 +1,7 @@
 //! Convolutions with groups and transposed convolutions over one, two and three axes, and their derivatives with respect to image and kernel,
 //! agree with nested loops. So do pools, paddings and upsampling over these axes.
 
-use super::setup::{ALL, approximated, assert_close, compiled, number, results};
+use super::setup::{ALL, approximated, assert_close, compiled, compiled_without_views, number, results};
 use bnnc_abi::methods::laplace::WeightBlock;
 use bnnc_base::dtype::Precision;
 use bnnc_base::shape::{Sizes, Symbol};
@@ -252,6 +252,15 @@ fn outputs_and_derivatives_are_those_of_nested_loops() {
         let slopes = results(jacobian, &one, &HashMap::new());
         for (port, want) in ports.iter().copied().zip(&wanted) {
             assert_close(&slopes[port].data, want, 1e-12, &format!("{port} of {name}"));
+        }
+        let copied = compiled_without_views(jacobian, &one);
+        for (port, want) in ports.iter().copied().zip(&wanted) {
+            assert_close(
+                &copied[port],
+                want,
+                1e-12,
+                &format!("{port} with copies of windows of {name}"),
+            );
         }
         for (precision, error) in [(Precision::F64, 1e-12), (Precision::F32, 1e-5)] {
             let outputs = &compiled(&found.rows, precision, &one, &HashMap::new())["$outputs"];

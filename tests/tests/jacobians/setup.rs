@@ -161,14 +161,19 @@ pub fn results(
     names.zip(values).collect()
 }
 
-/// Lowers a function to loops.
+/// Lowers a function to loops, for a backend whose products read windows in place.
 pub fn lowered(function: &Function, precision: Precision) -> LoopProgram {
+    lowered_for(function, precision, true)
+}
+
+/// Lowers a function to loops. `views` is true if the products of the backend read windows in place.
+fn lowered_for(function: &Function, precision: Precision, views: bool) -> LoopProgram {
     let options = bnnc_lower::LoweringOptions {
         name: function.name.clone(),
         precision,
         seed: 1,
         states: Vec::new(),
-        views: true,
+        views,
     };
     let program = bnnc_lower::lower(function, &options).unwrap();
     bnnc_loops::verify::verify(&program).unwrap();
@@ -182,7 +187,21 @@ pub fn compiled(
     sizes: &Sizes,
     given: &HashMap<String, Tensor>,
 ) -> HashMap<String, Vec<f64>> {
-    let program = lowered(function, precision);
+    executed(function, lowered(function, precision), sizes, given)
+}
+
+/// Returns the results in f64 of the loops for backends whose products do not read windows in place. GPUs are such backends.
+pub fn compiled_without_views(function: &Function, sizes: &Sizes) -> HashMap<String, Vec<f64>> {
+    let program = lowered_for(function, Precision::F64, false);
+    executed(function, program, sizes, &HashMap::new())
+}
+
+fn executed(
+    function: &Function,
+    program: LoopProgram,
+    sizes: &Sizes,
+    given: &HashMap<String, Tensor>,
+) -> HashMap<String, Vec<f64>> {
     let options = backend::BackendOptions {
         symbols: bnnc_kernels::arrays::symbols(),
         ..backend::BackendOptions::default()

@@ -104,7 +104,7 @@ fn never_equal(a: &DimExpr, b: &DimExpr) -> bool {
     let constant = difference.terms.remove(&Vec::new()).unwrap_or(0);
     let coefficients = difference.terms.values().map(|value| value.unsigned_abs());
     let divisor = coefficients.fold(0, gcd);
-    divisor > 1 && constant.unsigned_abs() % divisor != 0
+    divisor > 1 && !constant.unsigned_abs().is_multiple_of(divisor)
 }
 
 fn gcd(a: u64, b: u64) -> u64 {
