@@ -43,6 +43,12 @@ fn network(net: &str, classes: usize, width: usize) -> String {
     )
 }
 
+/// Takes the means of the channels of a network's result as logits.
+fn of_channels(program: &str) -> String {
+    let program = program.replace("logits = net(", "logits = channel_means(net(");
+    program.replace("2, 2)))", "2, 2))))")
+}
+
 #[track_caller]
 fn has_parameters(name: &str, net: &str, expected: usize) {
     let output = run(name, "check", 3 * 32 * 32, &network(net, 10, 32));
@@ -198,6 +204,60 @@ fn arguments_that_do_not_keep_the_dims_are_rejected() {
         let output = run("rejected", "check", 12, &network(&net, 3, 2));
         assert_eq!(output.status, 1, "{}", output.stdout);
         assert!(output.stderr.contains(fragment), "{}", output.stderr);
+    }
+}
+
+/// The layer with the wrong number of axes is rejected before the data are read, the layer with the wrong number of channels after it.
+#[test]
+fn layers_that_do_not_fit_their_callee_are_rejected_at_the_argument() {
+    let layers = "layer Vectors()(x: real[n]) -> real[n] {\n  scale: real[n] ~ Normal(0, 1)\n  return scale * x\n}\n\
+                  layer Five()(x: real[5, h, w]) -> real[5, h, w] {\n  gain: real[5] ~ Normal(0, 1)\n  return scale_channels(x, gain, gain)\n}\n";
+    for (net, fragment, at) in [
+        ("BasicBlock(norm = Vectors())", "but `Vectors` takes real[n]", "m.bnn:11:27"),
+        ("VGG(3, norm = Vectors())", "`VGG` applies `norm` to arrays with 3 axes", "m.bnn:11:23"),
+        (
+            "BasicBlock(norm = Five())",
+            "`Five` takes an array [5, 2, 2], but it is applied to an array [3, 2, 2]",
+            "m.bnn:11:27",
+        ),
+    ] {
+        let program = format!("{layers}{}", network(net, 3, 2));
+        let program = match net.starts_with("VGG") {
+            true => program,
+            false => of_channels(&program),
+        };
+        let output = run("misfit", "check", 12, &program);
+        assert_eq!(output.status, 1, "{}", output.stdout);
+        for part in ["error[E0281]", fragment, at] {
+            assert!(output.stderr.contains(part), "{part}: {}", output.stderr);
+        }
+        assert_eq!(output.stderr.matches("error").count(), 1, "{}", output.stderr);
+    }
+}
+
+/// The default of a parameter is reported once, where it is declared.
+#[test]
+fn default_layers_that_do_not_fit_are_rejected_at_the_default() {
+    let program = "layer Vectors()(x: real[n]) -> real[n] {\n  scale: real[n] ~ Normal(0, 1)\n  return scale * x\n}\n\
+                   layer Own(norm: layer = Vectors())(x: real[c, h, w]) -> real[c, h, w] {\n  norms = [norm for i in 0..2]\n  \
+                   return fold(norms, x)\n}\n";
+    let program = format!("{program}{}", of_channels(&network("Own()", 3, 2)));
+    let output = run("default", "check", 12, &program);
+    assert_eq!(output.status, 1, "{}", output.stdout);
+    assert_eq!(output.stderr.matches("error[E0281]").count(), 1, "{}", output.stderr);
+    assert!(output.stderr.contains("m.bnn:6:25"), "{}", output.stderr);
+}
+
+/// The extra argument hides the call of `b` from the check. The only error is the one that the user made.
+#[test]
+fn calls_with_errors_do_not_count_as_missing_calls() {
+    let program = "model M(x: real[12]) -> y: index(3) {\n  a = Dense(4)\n  b = Dense(4)\n  out = Dense(3)\n  \
+                   y ~ Categorical(logits = out(a(x, 1, b(x))))\n}\ninfer fit = map(M, d) { steps = 1 }";
+    let output = run("uncalled", "check", 12, program);
+    assert_eq!(output.status, 1, "{}", output.stdout);
+    assert!(output.stderr.contains("error[E0215]"), "{}", output.stderr);
+    for code in ["E0247", "E0248"] {
+        assert!(!output.stderr.contains(code), "{}", output.stderr);
     }
 }
 

@@ -27,6 +27,7 @@ pub mod bind;
 pub mod elaborate;
 pub mod folds;
 pub mod infer;
+pub mod layer_arguments;
 pub mod model;
 pub mod names;
 pub mod running;
@@ -43,6 +44,7 @@ pub fn codes() -> Vec<&'static Code> {
         types::CODES,
         running::CODES,
         folds::CODES,
+        layer_arguments::CODES,
         statements::CODES,
         model::CODES,
         infer::CODES,

@@ -13,6 +13,7 @@ use bnnc_base::source::Span;
 use bnnc_grammar::ast;
 use bnnc_graph::dist::{MeasureKind, TailKind};
 pub use infer::{CheckedSetting, CompareItem, InferItem, InferenceTarget, SettingValue};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// All items that a program can name. Items of the library come first and have the lower ids.
@@ -151,6 +152,8 @@ pub struct LayerItem {
     pub locals: Locals,
     /// The constructor parameters.
     pub params: Vec<ParamBinding>,
+    /// The arrays to which the layers made of each parameter of type `layer` are applied: the parameter and the number of axes.
+    pub applied: BTreeSet<(LocalId, usize)>,
     /// The inputs of each call.
     pub inputs: Vec<ParamBinding>,
     /// The type of the result.

@@ -15,7 +15,7 @@ use bnnc_base::diagnostic::{Diagnostic, Severity};
 use bnnc_base::source::Span;
 use bnnc_base::synonyms;
 use bnnc_grammar::ast::{self, BinaryOp, UnaryOp};
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 /// The kind of item or text that is being checked. It determines which constructs are allowed.
@@ -71,7 +71,7 @@ pub enum Made {
     /// One layer instance, and the dims that its arguments determine.
     One(LayerId, Solver),
     /// A layer that a parameter of type `layer` describes: its result has the dims of its input.
-    Shaped,
+    Shaped(LocalId),
     /// `[Layer(..) for i in from..to]`.
     Each(LayerRange),
     /// `[Layer(..), Layer(..)]`.
@@ -133,6 +133,8 @@ pub struct Checker<'a> {
     pub made: HashMap<LocalId, Made>,
     /// The first call of each layer instance so far.
     pub calls: Calls,
+    /// The numbers of axes of the arrays to which the layers made of each parameter of type `layer` are applied.
+    pub applied: BTreeSet<(LocalId, usize)>,
     /// Parameters whose types have not been read yet.
     pub untyped: HashSet<LocalId>,
     /// The outputs of a model.
@@ -182,6 +184,7 @@ impl<'a> Checker<'a> {
             dist_values: HashMap::new(),
             made: HashMap::new(),
             calls: Calls::new(),
+            applied: BTreeSet::new(),
             untyped: HashSet::new(),
             outputs: HashMap::new(),
             uses: HashMap::new(),

@@ -59,7 +59,11 @@ impl Checker<'_> {
     fn applied(&mut self, element: &Element, x: &TypedExpr, span: Span) -> Option<Ty> {
         match &element.made {
             Made::One(id, solver) => self.apply_layer(element, *id, solver.clone(), x, span),
-            Made::Shaped => self.array_of_reals(x).map(Ty::reals),
+            Made::Shaped(parameter) => {
+                let dims = self.array_of_reals(x)?;
+                self.applied.insert((*parameter, dims.len()));
+                Some(Ty::reals(dims))
+            }
             Made::List(elements) => {
                 let mut x = x.clone();
                 for (at, made) in elements.iter().enumerate() {

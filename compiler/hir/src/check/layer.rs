@@ -7,7 +7,7 @@ use super::names::Def;
 use super::session::CheckSession;
 use super::solve::Solver;
 use crate::constant::constant;
-use crate::diagnostics::{elaborate, model as report, statements, types};
+use crate::diagnostics::{elaborate, layer_arguments as arguments, model as report, statements, types};
 use crate::dims::{Atom, DimExpr};
 use crate::show;
 use crate::tree::{
@@ -29,10 +29,17 @@ pub fn check(session: &mut CheckSession<'_>, id: LayerId, item: &ast::LayerDecl,
     body.per_example.extend(inputs.iter().map(|input| input.local));
     let result = body.ty(&item.result, false);
     let statements = body.block(&item.body, Some((&result, item.result.span)), item.name.span);
+    for (local, axes) in body.applied.clone() {
+        let param = params.iter().find(|param| param.local == local);
+        if let Some((param, default)) = param.and_then(|param| Some((param, param.default.as_ref()?))) {
+            body.takes_axes(default, &item.name.name, &param.param.name, axes);
+        }
+    }
     body.uncalled_layers();
     let taken: Vec<LocalId> = inputs.iter().map(|input| input.local).collect();
     body.missing_activations(&taken, &statements);
     let doc = session.module.layers[id].doc.clone();
+    let applied = std::mem::take(&mut body.applied);
     let (locals, diagnostics) = body.finish();
     session.diagnostics.extend(diagnostics);
     session.module.layers[id] = LayerItem {
@@ -40,10 +47,19 @@ pub fn check(session: &mut CheckSession<'_>, id: LayerId, item: &ast::LayerDecl,
         doc,
         locals,
         params,
+        applied,
         inputs,
         result,
         body: statements,
     };
+}
+
+/// A layer that is made of a parameter of type `layer`.
+struct Described {
+    /// The parameter.
+    parameter: LocalId,
+    /// The variable of the layer or of the outermost list, and the positions in the lists.
+    at: (LocalId, Vec<i64>),
 }
 
 impl Checker<'_> {
@@ -89,7 +105,8 @@ impl Checker<'_> {
                 None => (self.expr(written, Want::Any), None),
             },
             ast::ExprKind::Name(name) if self.layer_parameter(name).is_some() => {
-                (self.expr(written, Want::Any), Some(Made::Shaped))
+                let made = self.layer_parameter(name).map(Made::Shaped);
+                (self.expr(written, Want::Any), made)
             }
             ast::ExprKind::List(elements) => self.layer_list(elements, span),
             ast::ExprKind::Comprehension(inner) => {
@@ -189,6 +206,37 @@ impl Checker<'_> {
         }
     }
 
+    /// Checks that an argument for a parameter of type `layer` takes arrays with the numbers of axes to which the callee applies it.
+    /// The check of the callee has reported a default that does not. `span` is the position of the construction.
+    fn described_layer(&mut self, id: LayerId, at: usize, value: &TypedExpr, span: Span) {
+        let item = &self.module.layers[id];
+        let Some(param) = item.params.get(at) else { return };
+        let applied = item.applied.iter().filter(|(local, _)| *local == param.local);
+        for (_, axes) in applied {
+            if let TypedExprKind::Local(own) = value.kind {
+                self.applied.insert((own, *axes));
+            }
+            let is_written = value.span.source == span.source && span.to(value.span) == span;
+            if is_written {
+                self.takes_axes(value, &item.name, &param.param.name, *axes);
+            }
+        }
+    }
+
+    /// Reports a layer as an argument or default of `param` if it does not take arrays with this number of axes.
+    fn takes_axes(&mut self, value: &TypedExpr, callee: &str, param: &str, axes: usize) {
+        let TypedExprKind::MakeLayer(id, _) = value.kind else { return };
+        let layer = &self.module.layers[id];
+        if let [input] = layer.inputs.as_slice()
+            && input.param.ty.dims().len() != axes
+        {
+            let takes = show::ty(&input.param.ty, &layer.locals);
+            self.report(arguments::other_axes(
+                value.span, &layer.name, &takes, callee, param, axes,
+            ));
+        }
+    }
+
     /// Returns whether the result of a layer has the dims of its only input, which is an array of reals.
     pub fn keeps_dims(&self, value: &TypedExpr, id: LayerId) -> bool {
         let item = &self.module.layers[id];
@@ -228,6 +276,7 @@ impl Checker<'_> {
         }
         for (at, value) in arguments.values.iter().enumerate() {
             self.prior_of_weights(id, at, value);
+            self.described_layer(id, at, value, span);
         }
         let expr = TypedExpr::new(
             TypedExprKind::MakeLayer(id, arguments.values),
@@ -251,7 +300,13 @@ impl Checker<'_> {
         };
         let (id, mut solver) = match made {
             Made::One(id, solver) => (id, solver),
-            Made::Shaped => return self.call_shaped(callee, (root, path), args, span),
+            Made::Shaped(parameter) => {
+                let called = Described {
+                    parameter,
+                    at: (root, path),
+                };
+                return self.call_shaped(callee, called, args, span);
+            }
             Made::Each(_) | Made::List(_) => return self.skip(args, span),
         };
         let item = &self.module.layers[id];
@@ -259,18 +314,15 @@ impl Checker<'_> {
         let signature = Signature::new(&name, &item.inputs, &item.locals, Lifts::No);
         let before = self.errors();
         let arguments = self.arguments(signature, args, span, &mut solver);
-        // A call with an error is recorded too, so that the layer is not reported as never called.
         let types = item.inputs.iter().map(|input| solver.ty(&input.param.ty));
         let dims: Vec<Vec<DimExpr>> = types.map(|ty| ty.dims().to_vec()).collect();
         let fine = self.errors() == before;
-        if !fine {
-            self.calls.entry((root, path)).or_insert((dims, span));
-        } else if self.first_call((root, path), dims, span).is_none() {
-            return error(span);
-        }
         let Some(arguments) = arguments else {
             return error(span);
         };
+        if fine && self.first_call((root, path), dims, span).is_none() {
+            return error(span);
+        }
         let ty = if fine && arguments.values.iter().all(|value| value.ty != Ty::Error) {
             self.result(&solver.ty(&item.result), signature, span)
         } else {
@@ -287,12 +339,12 @@ impl Checker<'_> {
     fn call_shaped(
         &mut self,
         callee: TypedExpr,
-        called: (LocalId, Vec<i64>),
+        called: Described,
         args: &[ast::Arg],
         span: Span,
     ) -> TypedExpr {
         let values: Vec<TypedExpr> = args.iter().map(|arg| self.expr(&arg.value, Want::Any)).collect();
-        let name = show::name(called.0, &self.locals);
+        let name = show::name(called.at.0, &self.locals);
         let diagnostic = match (args, values.as_slice()) {
             (
                 [
@@ -306,15 +358,13 @@ impl Checker<'_> {
             _ => Some(types::too_many(span, &name, 1, values.len())),
         };
         if let Some(diagnostic) = diagnostic {
-            // A call with an error is recorded too, so that the layer is not reported as never called.
-            self.calls.entry(called).or_insert((Vec::new(), span));
             return self.error(diagnostic, span);
         }
         let Some(dims) = self.array_of_reals(&values[0]) else {
-            self.calls.entry(called).or_insert((Vec::new(), span));
             return error(span);
         };
-        if self.first_call(called, vec![dims.clone()], span).is_none() {
+        self.applied.insert((called.parameter, dims.len()));
+        if self.first_call(called.at, vec![dims.clone()], span).is_none() {
             return error(span);
         }
         let kind = TypedExprKind::CallLayer(Box::new(callee), None, values);
@@ -374,7 +424,7 @@ impl Checker<'_> {
                 let element = match made {
                     Made::List(elements) => elements.get(usize::try_from(at).ok()?)?.clone(),
                     Made::Each(each) => each.at(&DimExpr::number(at)),
-                    Made::One(..) | Made::Shaped => return None,
+                    Made::One(..) | Made::Shaped(_) => return None,
                 };
                 Some((root, path, element))
             }
@@ -382,9 +432,9 @@ impl Checker<'_> {
         }
     }
 
-    /// Warns about layer instances that are never called.
+    /// Warns about layer instances that are never called. An error often hides a call, so these warnings appear only if there are no errors.
     pub fn uncalled_layers(&mut self) {
-        if self.in_library {
+        if self.in_library || self.errors() > 0 {
             return;
         }
         let mut made: Vec<LocalId> = self.made.keys().copied().collect();
@@ -412,7 +462,7 @@ impl Made {
             |dim: &DimExpr| dim.substitute(&|atom| (*atom == Atom::Local(counter)).then(|| value.clone()));
         match self {
             Made::One(id, solver) => Made::One(*id, solver.replaced(&Atom::Local(counter), value)),
-            Made::Shaped => Made::Shaped,
+            Made::Shaped(parameter) => Made::Shaped(*parameter),
             Made::Each(each) => Made::Each(LayerRange {
                 counter: each.counter,
                 first: replace(&each.first),

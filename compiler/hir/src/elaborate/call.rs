@@ -1,10 +1,13 @@
 //! Elaborates calls of functions, layers and built-in functions.
 
-use super::datum::{Callee, Datum};
+use super::datum::{Callee, Datum, LayerDatum};
 use super::expr::Integers;
 use super::frame::{Elaborated, Elaborator, Frame};
 use crate::builtin::{Along, Builtin, BuiltinRule, Reduction};
 use crate::diagnostics::elaborate::limit;
+use crate::diagnostics::layer_arguments as report;
+use crate::dims::DimExpr;
+use crate::show;
 use crate::tree::{FnId, ParamBinding, TypedExpr, TypedStmt};
 use crate::types::Ty;
 use bnnc_abi::symbols::NoiseKind;
@@ -24,8 +27,11 @@ const MOST_CALLS: usize = 100_000;
 const DEEPEST: usize = 64;
 
 /// Moves a diagnostic about library code to the call in the program. A label marks the position in
-/// the library.
+/// the library. A layer that does not fit its callee is reported at the argument that constructs the layer.
 pub(super) fn at_call(mut diagnostic: Box<Diagnostic>, call: Span) -> Box<Diagnostic> {
+    if *diagnostic.code == report::MISFIT {
+        return diagnostic;
+    }
     let Place::Span(inner) = diagnostic.at else {
         return diagnostic;
     };
@@ -106,28 +112,46 @@ impl<'a> Elaborator<'a> {
         let mut frame = Frame::new(&item.locals, &path);
         let parameters = self.lift(&item.params, layer.args.clone(), span)?;
         let inputs = self.lift(&item.inputs, inputs, span)?;
-        for (input, value) in item.inputs.iter().zip(&inputs) {
-            self.same_rank(&item.name, &input.param.ty, value, span)?;
-        }
         self.nested(span, |this| {
             this.bind_arguments(&item.params, parameters, &mut frame, span)?;
+            this.same_dims(layer, &inputs, &mut frame, span)?;
             this.bind_arguments(&item.inputs, inputs, &mut frame, span)?;
             this.body(&item.body, &mut frame)
         })
     }
 
-    /// Rejects an input with the wrong number of axes. Only a layer that was passed for a parameter of type `layer` can have one.
-    fn same_rank(&self, layer: &str, ty: &Ty, value: &Datum, span: Span) -> Elaborated<()> {
-        let (Ty::Tensor(_, dims), Datum::Tensor(value)) = (ty, value) else {
-            return Ok(());
-        };
-        let shape = self.ty(*value).shape;
-        if shape.rank() == dims.len() {
-            return Ok(());
+    /// Rejects inputs that do not have the dims that the layer takes. `frame` has the parameters of the layer, and receives the dim names
+    /// of its inputs. Only a layer that was passed for a parameter of type `layer`, or a size with a quotient, can lead to such inputs.
+    fn same_dims(
+        &self,
+        layer: &LayerDatum,
+        inputs: &[Datum],
+        frame: &mut Frame<'a>,
+        span: Span,
+    ) -> Elaborated<()> {
+        let item = &self.module.layers[layer.layer];
+        for (input, value) in item.inputs.iter().zip(inputs) {
+            let (Ty::Tensor(_, dims), Datum::Tensor(value)) = (&input.param.ty, value) else {
+                continue;
+            };
+            let shape = self.ty(*value).shape;
+            let fits = shape.rank() == dims.len() && {
+                self.bind_dims(dims, &shape, frame);
+                Shape::fixed(&self.sizes(dims, frame, span)?) == shape
+            };
+            if !fits {
+                let known = |dim: &DimExpr| match self.dim(dim, frame, span) {
+                    Ok(size) => size.to_string(),
+                    Err(_) => show::dim(dim, &item.locals),
+                };
+                let wanted: Vec<String> = dims.iter().map(known).collect();
+                let takes = format!("an array [{}]", wanted.join(", "));
+                let found = format!("an array {shape}");
+                let diagnostic = report::other_shape(layer.made, &item.name, &takes, &found, span);
+                return Err(Box::new(diagnostic));
+            }
         }
-        let wanted = dims.len();
-        let text = format!("`{layer}` takes an array of rank {wanted}, found {shape}");
-        Err(limit(span, text))
+        Ok(())
     }
 
     /// Applies the layers of a list, or of a list of lists, one after the other.

@@ -2,6 +2,7 @@
 
 use crate::builtin::Builtin;
 use crate::tree::{DistId, FnId, LayerId};
+use bnnc_base::source::Span;
 use bnnc_graph::function::Value;
 use std::rc::Rc;
 
@@ -38,6 +39,8 @@ pub struct LayerDatum {
     pub layer: LayerId,
     /// The parameters of the layer, in declared order.
     pub args: Vec<Datum>,
+    /// The position in the program that constructs the layer.
+    pub made: Span,
     /// The prefix of the paths of the layer's sites, such as `hidden[1]`. The prefix is empty until
     /// the instance is assigned to a name.
     pub path: String,
@@ -69,6 +72,7 @@ impl Datum {
                 Datum::Layer(Rc::new(LayerDatum {
                     layer: layer.layer,
                     args,
+                    made: layer.made,
                     path: layer.path.clone(),
                 }))
             }
@@ -88,6 +92,7 @@ impl Datum {
                 Datum::Layer(Rc::new(LayerDatum {
                     layer: id,
                     args,
+                    made: layer.made,
                     path: path.to_owned(),
                 }))
             }

@@ -64,6 +64,7 @@ impl<'a> Elaborator<'a> {
                 Ok(Datum::Layer(Rc::new(LayerDatum {
                     layer: *layer,
                     args,
+                    made: span,
                     path: String::new(),
                 })))
             }
