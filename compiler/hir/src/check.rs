@@ -10,6 +10,7 @@ pub mod body;
 mod builtins;
 pub mod call;
 mod compare;
+mod compose;
 mod data;
 mod dist;
 mod expr;

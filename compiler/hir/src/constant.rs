@@ -39,6 +39,7 @@ pub fn evaluate(module: &Module, expr: &TypedExpr, known: &HashMap<LocalId, f64>
         | TypedExprKind::BuiltinValue(_)
         | TypedExprKind::CallLocal(..)
         | TypedExprKind::MakeLayer(..)
+        | TypedExprKind::Compose(..)
         | TypedExprKind::CallLayer(..)
         | TypedExprKind::MakeDist(..)
         | TypedExprKind::DistPart(..)

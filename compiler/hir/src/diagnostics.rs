@@ -24,6 +24,7 @@ macro_rules! codes_with_programs {
 }
 
 pub mod bind;
+pub mod composed;
 pub mod elaborate;
 pub mod folds;
 pub mod infer;
@@ -45,6 +46,7 @@ pub fn codes() -> Vec<&'static Code> {
         running::CODES,
         folds::CODES,
         layer_arguments::CODES,
+        composed::CODES,
         statements::CODES,
         model::CODES,
         infer::CODES,

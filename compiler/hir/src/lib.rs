@@ -3,6 +3,7 @@
 
 pub mod builtin;
 pub mod check;
+pub mod composition;
 pub mod constant;
 pub mod diagnostics;
 pub mod dims;

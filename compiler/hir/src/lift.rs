@@ -40,7 +40,9 @@ pub fn in_expr(expr: &TypedExpr, noise: NoisePolicy) -> Option<(Span, String)> {
         TypedExprKind::Comprehension(_) | TypedExprKind::Reduce(..) => Some("a range".to_owned()),
         TypedExprKind::Index(..) => Some("an index".to_owned()),
         TypedExprKind::Binary(BinaryOp::MatMul, ..) => Some("`@`".to_owned()),
-        TypedExprKind::MakeLayer(..) | TypedExprKind::CallLayer(..) => Some("a layer".to_owned()),
+        TypedExprKind::MakeLayer(..) | TypedExprKind::Compose(..) | TypedExprKind::CallLayer(..) => {
+            Some("a layer".to_owned())
+        }
         _ => None,
     };
     match what {

@@ -354,6 +354,7 @@ impl<'a> Printer<'a> {
             TypedExprKind::CallFn(id, args) => call(&module.fns[*id].name, args),
             TypedExprKind::CallLocal(local, args) => call(&self.name(*local), args),
             TypedExprKind::MakeLayer(id, args) => call(&module.layers[*id].name, args),
+            TypedExprKind::Compose(composition, parts) => call(composition.name(), parts),
             TypedExprKind::CallLayer(callee, _, args) => call(&recur(callee), args),
             TypedExprKind::MakeDist(id, args) => call(&module.dists[*id].name, args),
             TypedExprKind::DistPart(base, part, None) => format!("{}.{part}", recur(base)),

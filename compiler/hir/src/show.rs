@@ -33,7 +33,7 @@ pub fn ty(ty: &Ty, locals: &Locals) -> String {
         }
         Ty::Tensor(elem, dims) => format!("{}{}", self::elem(elem, locals), brackets(dims, locals)),
         Ty::Dist(_) => "dist".to_owned(),
-        Ty::Layer(_) | Ty::ShapedLayer => "layer".to_owned(),
+        Ty::Layer(_) | Ty::ShapedLayer | Ty::ComposedLayer => "layer".to_owned(),
         Ty::List(element, length) => format!("list of {} {}", dim(length, locals), self::ty(element, locals)),
         Ty::Function(_) => "fn".to_owned(),
         Ty::Error => "_".to_owned(),

@@ -66,7 +66,7 @@ fn parameters<'m>(
         let number = evaluate(module, arg, &known.numbers);
         inner.numbers.extend(number.map(|number| (param.local, number)));
         let layer = match &arg.kind {
-            TypedExprKind::MakeLayer(..) => Some((arg, Rc::new(known.clone()))),
+            TypedExprKind::MakeLayer(..) | TypedExprKind::Compose(..) => Some((arg, Rc::new(known.clone()))),
             TypedExprKind::Local(local) => known.layers.get(local).cloned(),
             _ => None,
         };
@@ -99,6 +99,12 @@ fn layers<'m>(
                 &inner,
                 paths,
             );
+        }
+        TypedExprKind::Compose(composition, parts) => {
+            for (at, part) in parts.iter().enumerate() {
+                let name = format!("{name}{}", composition.path(at));
+                layers(module, part, &name, known, paths);
+            }
         }
         TypedExprKind::List(elements) => {
             for (at, element) in elements.iter().enumerate() {

@@ -3,6 +3,7 @@
 mod infer;
 
 use crate::builtin::Builtin;
+pub use crate::composition::Composition;
 pub use crate::ids::{
     ConstId, DataId, DistId, FnId, InferId, LayerId, LocalId, ModelId, OptimiserId, PosteriorId,
 };
@@ -451,6 +452,9 @@ pub enum TypedExprKind {
     CallLocal(LocalId, Vec<TypedExpr>),
     /// `Dense(50)`: the construction of a layer.
     MakeLayer(LayerId, Vec<TypedExpr>),
+    /// `Sequential(a, b, ..)` or `Residual(inner, projection)`: the construction of a layer that is made of others. The parts are
+    /// layers, lists of layers and functions of one array.
+    Compose(Composition, Vec<TypedExpr>),
     /// `h(x)`: a call of a layer instance with its inputs. The callee is a variable, a list element, or a `MakeLayer`. The layer is `None`
     /// if a parameter of type `layer` describes it.
     CallLayer(Box<TypedExpr>, Option<LayerId>, Vec<TypedExpr>),

@@ -61,7 +61,9 @@ pub enum Ty {
     /// A layer whose result has the dims of its input: the type of a parameter of type `layer`, and of the layers that are
     /// constructed from it.
     ShapedLayer,
-    /// A list whose elements have equal types, such as `[Dense(400) for l in 0..2]`. The dimension
+    /// A layer that is made of other layers, such as `Sequential(..)`.
+    ComposedLayer,
+    /// A list whose elements have equal types up to the lengths of lists, such as `[Dense(400) for l in 0..2]`. The dimension
     /// is the length of the list.
     List(Box<Ty>, DimExpr),
     /// A function with this number of arguments. A parameter of type `fn`, such as `activation`, is
@@ -74,12 +76,11 @@ pub enum Ty {
 }
 
 impl Ty {
-    /// Returns the number of layers in a list and in the lists that it contains. Returns `None` if a
-    /// length is not a number.
-    pub fn layers(&self) -> Option<i64> {
-        match self {
-            Ty::List(element, length) => Some(length.as_number()?.saturating_mul(element.layers()?)),
-            _ => Some(1),
+    /// Returns whether two types may be those of elements of one list. The lengths of lists may differ.
+    pub fn is_same_kind(&self, other: &Ty) -> bool {
+        match (self, other) {
+            (Ty::List(a, _), Ty::List(b, _)) => a.is_same_kind(b),
+            (a, b) => a == b,
         }
     }
 

@@ -113,7 +113,7 @@ impl Faults {
             Ty::Error => self
                 .found
                 .push(format!("`{}` has a type that was already reported", self.owner)),
-            Ty::Layer(_) | Ty::ShapedLayer | Ty::Function(_) => {}
+            Ty::Layer(_) | Ty::ShapedLayer | Ty::ComposedLayer | Ty::Function(_) => {}
         }
     }
 

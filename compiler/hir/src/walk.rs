@@ -21,6 +21,7 @@ macro_rules! children {
                 | TypedExprKind::CallFn(_, args)
                 | TypedExprKind::CallLocal(_, args)
                 | TypedExprKind::MakeLayer(_, args)
+                | TypedExprKind::Compose(_, args)
                 | TypedExprKind::MakeDist(_, args)
                 | TypedExprKind::List(args) => Vec::from_iter(args),
                 TypedExprKind::CallLayer(callee, _, args) => {

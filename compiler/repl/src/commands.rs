@@ -418,7 +418,7 @@ fn shape(session: &mut Session, line: &CommandText, reply: &mut Reply) -> Result
                 Datum::Dist(_) => session
                     .concrete_with(&checked, ValueSizes::Own, streams)
                     .map(|concrete| concrete.sizes()),
-                Datum::Layer(_) | Datum::Function(_) => {
+                Datum::Layer(_) | Datum::Composed(..) | Datum::Function(_) => {
                     let why = "this has no shape; `:type` shows its arguments and its result";
                     Err(Box::new(misuse(checked.expr.span, why)))
                 }

@@ -34,7 +34,7 @@ impl Describer<'_> {
             }
             Datum::Function(Callee::Fn(id)) => self.item(&self.module.fns[*id].name),
             Datum::Function(Callee::Builtin(builtin)) => builtin.declaration(),
-            Datum::Tensor(_) | Datum::Static(_) => self.argument(datum),
+            Datum::Tensor(_) | Datum::Static(_) | Datum::Composed(..) => self.argument(datum),
         }
     }
 
@@ -57,6 +57,10 @@ impl Describer<'_> {
             Datum::List(items) => {
                 let items: Vec<String> = items.iter().map(|item| self.argument(item)).collect();
                 format!("[{}]", items.join(", "))
+            }
+            Datum::Composed(composition, parts) => {
+                let parts: Vec<String> = parts.iter().map(|part| self.argument(part)).collect();
+                format!("{}({})", composition.name(), parts.join(", "))
             }
             Datum::Function(Callee::Fn(id)) => self.module.fns[*id].name.to_string(),
             Datum::Function(Callee::Builtin(builtin)) => builtin.name.to_owned(),

@@ -59,7 +59,7 @@ fn emit_graph(
                 let value = scene.elaborator.tensor(&datum, span)?;
                 Ok(scene.function(vec![("it", value)]).to_string())
             }
-            Datum::Layer(_) | Datum::List(_) | Datum::Function(_) => Err(limit(
+            Datum::Layer(_) | Datum::Composed(..) | Datum::List(_) | Datum::Function(_) => Err(limit(
                 span,
                 "only numbers, arrays, distributions and models have a graph",
             )),

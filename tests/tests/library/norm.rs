@@ -59,12 +59,13 @@ fn apply(layer: &str, arguments: &[Argument], weights: &[(&str, &[f64])], image:
         })),
     });
     let found = module.layers.ids().find(|id| &*module.layers[*id].name == layer);
+    let span = Span::new(SourceId(0), 0, 0);
     let datum = Datum::Layer(Rc::new(LayerDatum {
         layer: found.unwrap_or_else(|| panic!("no `{layer}`")),
         path: "norm".to_owned(),
         args: args.collect(),
+        made: span,
     }));
-    let span = Span::new(SourceId(0), 0, 0);
     let result = elaborator.call_layer(&datum, vec![Datum::Tensor(x)], span);
     let Ok(Datum::Tensor(result)) = result else {
         panic!("{layer}: {result:?}")

@@ -269,7 +269,7 @@ fn sound_shapes_raise_no_warning() {
         data d = csv(\"d.csv\") { inputs = [x, oslo, rome], standardise = [inputs] }
         model M(x: real[d]) -> y: real {
           first = Dense(8)
-          blocks = [Residual(activation = tanh) for l in 0..2]
+          blocks = [Residual(Sequential(Dense(8), tanh)) for l in 0..2]
           skip = Skip(8)
           o = Dense(1)
           y ~ Normal(o(skip(blocks[1](blocks[0](first(x)))))[0], 1)

@@ -373,7 +373,7 @@ impl Walk<'_> {
         let (id, list) = (*id, *list);
         let result = self.call(id, std::slice::from_ref(x), whole);
         let is_linear = matches!(result, Form::Linear { .. }) && self.summary(id).multiplies;
-        if is_linear && layers.ty.layers() != Some(1) {
+        if is_linear && !is_single(&layers.ty) {
             self.chains.push(Chain {
                 at: whole.span,
                 list,
@@ -415,6 +415,14 @@ impl Walk<'_> {
         [self.multiplies, self.escapes] = before;
         self.layers.insert(id, summary);
         summary
+    }
+}
+
+/// Returns whether a list has one layer only.
+fn is_single(ty: &Ty) -> bool {
+    match ty {
+        Ty::List(element, length) => length.as_number() == Some(1) && is_single(element),
+        _ => true,
     }
 }
 

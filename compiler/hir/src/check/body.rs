@@ -8,7 +8,7 @@ use crate::constant::constant;
 use crate::diagnostics::{names as report, types};
 use crate::dims::{Atom, DimExpr};
 use crate::range::Range;
-use crate::tree::{LayerId, Local, LocalId, LocalKind, Locals, Module, TypedExpr, TypedExprKind};
+use crate::tree::{Composition, LayerId, Local, LocalId, LocalKind, Locals, Module, TypedExpr, TypedExprKind};
 use crate::types::{Elem, Ty};
 use crate::{show, walk};
 use bnnc_base::diagnostic::{Diagnostic, Severity};
@@ -72,6 +72,10 @@ pub enum Made {
     One(LayerId, Solver),
     /// A layer that a parameter of type `layer` describes: its result has the dims of its input.
     Shaped(LocalId),
+    /// A function of one array, as a part of `Sequential` or `Residual`.
+    Function(TypedExpr),
+    /// A layer that is made of others.
+    Composed(Composition, Vec<Made>),
     /// `[Layer(..) for i in from..to]`.
     Each(LayerRange),
     /// `[Layer(..), Layer(..)]`.

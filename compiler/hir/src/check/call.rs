@@ -8,7 +8,7 @@ use super::solve::{Solver, has_meta};
 use crate::builtin::{self, BuiltinRule};
 use crate::diagnostics::{count, names as report_names, types as report};
 use crate::dims::{Atom, DimExpr};
-use crate::tree::{FnId, LocalId, LocalKind, Locals, ParamBinding, TypedExpr, TypedExprKind};
+use crate::tree::{Composition, FnId, LocalId, LocalKind, Locals, ParamBinding, TypedExpr, TypedExprKind};
 use crate::types::{Elem, Ty};
 use crate::{lift, show, walk};
 use bnnc_base::source::Span;
@@ -87,7 +87,11 @@ impl Checker<'_> {
             let item = self.find_item(name).is_some() || builtin::lookup(name).is_some();
             // In a call, a variable hides an item only if the variable can be called. For example, a parameter `cholesky` does not hide
             // the function `cholesky(a)`.
-            if matches!(ty, Ty::Function(_) | Ty::Layer(_) | Ty::ShapedLayer | Ty::Error) || !item {
+            let is_callable = matches!(
+                ty,
+                Ty::Function(_) | Ty::Layer(_) | Ty::ShapedLayer | Ty::ComposedLayer | Ty::Error
+            );
+            if is_callable || !item {
                 self.used.insert(local);
                 let callee = TypedExpr::new(TypedExprKind::Local(local), ty, at);
                 return self.call_value(callee, args, span);
@@ -109,6 +113,10 @@ impl Checker<'_> {
             }
             None => match builtin::lookup(name) {
                 Some(builtin) => self.call_builtin(builtin, args, span),
+                None if Composition::lookup(name).is_some() => {
+                    self.skip(args, span);
+                    self.error(crate::diagnostics::model::unnamed_layer(span), span)
+                }
                 None => {
                     self.skip(args, span);
                     self.unknown_name(name, at)
@@ -119,7 +127,7 @@ impl Checker<'_> {
 
     fn call_value(&mut self, callee: TypedExpr, args: &[ast::Arg], span: Span) -> TypedExpr {
         match (&callee.ty, &callee.kind) {
-            (Ty::Layer(_) | Ty::ShapedLayer, _) => self.call_layer(callee, args, span),
+            (Ty::Layer(_) | Ty::ShapedLayer | Ty::ComposedLayer, _) => self.call_layer(callee, args, span),
             (Ty::Function(_), TypedExprKind::Local(local)) => self.call_function_value(*local, args, span),
             (Ty::Error, _) => self.skip(args, span),
             (found, _) => {

@@ -37,7 +37,7 @@ pub fn check(session: &mut CheckSession<'_>, id: DistId, item: &DistDecl, librar
     let scalar = |ty: &Ty| match ty {
         Ty::Tensor(_, dims) => dims.is_empty(),
         Ty::Dist(_) | Ty::Function(_) | Ty::Error => true,
-        Ty::Layer(_) | Ty::ShapedLayer | Ty::List(..) => false,
+        Ty::Layer(_) | Ty::ShapedLayer | Ty::ComposedLayer | Ty::List(..) => false,
     };
     let joint = matches!(&on, Ty::Tensor(Elem::Real(Support::Real), dims) if dims.len() == 1);
     let mut dist = DistItem {

@@ -59,7 +59,7 @@ impl Checker<'_> {
             (Ty::Dist(Elem::Real(Support::Real)), Ty::Dist(found)) => {
                 return self.fit_dist(value, found, slot);
             }
-            (Ty::ShapedLayer, Ty::Layer(id)) => self.keeps_dims(value, *id),
+            (Ty::ShapedLayer, Ty::Layer(_) | Ty::ComposedLayer) => self.keeps_dims(value),
             (wanted, found) => wanted == found,
         };
         if fits {
@@ -76,6 +76,7 @@ impl Checker<'_> {
         };
         let found = match value.ty {
             Ty::Layer(id) => format!("the layer `{}`", self.module.layers[id].name),
+            Ty::ComposedLayer => "a layer that changes them".to_owned(),
             _ => show::ty(&value.ty, &self.locals),
         };
         let mut diagnostic = match &what {

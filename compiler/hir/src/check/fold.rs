@@ -1,34 +1,61 @@
 //! Checks `fold(layers, x)`, which applies the layers of a list one after the other.
 
-use super::body::{Checker, LayerRange, Made};
+use super::body::{Checker, LayerRange, Made, error};
 use super::call::{Lifts, Signature};
 use super::fit::ParamSlot;
 use super::solve::{Solver, all_equal};
-use crate::diagnostics::folds as report;
+use crate::diagnostics::{composed, folds as report};
 use crate::dims::{Atom, DimExpr};
 use crate::show;
-use crate::tree::{LayerId, LocalId, TypedExpr};
+use crate::tree::{Composition, LayerId, LocalId, TypedExpr, TypedExprKind};
 use crate::types::{MOST_LAYERS, Ty};
 use bnnc_base::source::Span;
+use bnnc_grammar::ast;
 
 /// A list of layers, or a layer of such a list.
 struct Element {
     /// The variable of the outermost list.
     root: LocalId,
-    /// The position in the outermost list, the position in the list at this position, and so on.
-    /// `None` stands for any position.
-    path: Vec<Option<i64>>,
+    /// The steps from the variable to the element.
+    path: Vec<Step>,
     /// How the list or the layer was constructed.
     made: Made,
 }
 
+/// A step from a list, or from a layer that is made of others, to one of its elements.
+#[derive(Clone, Copy)]
+enum Step {
+    /// A position in a list. `None` stands for any position.
+    At(Option<i64>),
+    /// The part of a composed layer at this position.
+    Part(Composition, usize),
+}
+
 impl Element {
+    fn new(root: LocalId, path: Vec<i64>, made: Made) -> Element {
+        let path = path.into_iter().map(|at| Step::At(Some(at))).collect();
+        Element { root, path, made }
+    }
+
     fn at(&self, position: Option<i64>, made: Made) -> Element {
+        self.step(Step::At(position), made)
+    }
+
+    fn step(&self, step: Step, made: Made) -> Element {
         Element {
             root: self.root,
-            path: [self.path.as_slice(), &[position]].concat(),
+            path: [self.path.as_slice(), &[step]].concat(),
             made,
         }
+    }
+
+    /// Returns the positions that lead to an element of a list. Returns `None` for a part of a composed layer.
+    fn positions(&self) -> Option<Vec<i64>> {
+        let position = |step: &Step| match step {
+            Step::At(at) => *at,
+            Step::Part(..) => None,
+        };
+        self.path.iter().map(position).collect()
     }
 }
 
@@ -48,11 +75,10 @@ impl Checker<'_> {
         };
         let dims = vec![dims.clone()];
         self.first_call((root, path.clone()), dims, span)?;
-        if layers.ty.layers().is_some_and(|count| count > MOST_LAYERS) {
+        if made.layers().is_some_and(|count| count > MOST_LAYERS) {
             return None;
         }
-        let path = path.into_iter().map(Some).collect();
-        self.applied(&Element { root, path, made }, x, span)
+        self.applied(&Element::new(root, path, made), x, span)
     }
 
     /// Returns the type of the result of an element of a list: a layer or a list of layers.
@@ -72,6 +98,16 @@ impl Checker<'_> {
                 }
                 Some(x.ty)
             }
+            Made::Function(function) => self.apply_function(element, function, x, span),
+            Made::Composed(Composition::Sequential, parts) => {
+                let mut x = x.clone();
+                for (at, part) in parts.iter().enumerate() {
+                    let inner = element.step(Step::Part(Composition::Sequential, at), part.clone());
+                    x.ty = self.applied(&inner, &x, span)?;
+                }
+                Some(x.ty)
+            }
+            Made::Composed(Composition::Residual, parts) => self.apply_residual(element, parts, x, span),
             Made::Each(each) => match each.length.as_number() {
                 Some(count) => {
                     let mut x = x.clone();
@@ -159,7 +195,7 @@ impl Checker<'_> {
             ));
             return None;
         }
-        if let Some(path) = element.path.iter().copied().collect() {
+        if let Some(path) = element.positions() {
             let dims = vec![solver.ty(&input.param.ty).dims().to_vec()];
             self.first_call((element.root, path), dims, span)?;
         }
@@ -169,9 +205,99 @@ impl Checker<'_> {
         }
     }
 
+    /// Checks a call of a layer that is made of other layers.
+    pub fn call_composed(
+        &mut self,
+        callee: TypedExpr,
+        (root, path, made): (LocalId, Vec<i64>, Made),
+        args: &[ast::Arg],
+        span: Span,
+    ) -> TypedExpr {
+        let Some(value) = self.one_input(root, args, span) else {
+            return error(span);
+        };
+        let Ty::Tensor(_, dims) = &value.ty else {
+            if value.ty != Ty::Error {
+                self.wrong::<Ty>(&value, "an array");
+            }
+            return error(span);
+        };
+        let dims = vec![dims.clone()];
+        if self.first_call((root, path.clone()), dims, span).is_none() {
+            return error(span);
+        }
+        match self.applied(&Element::new(root, path, made), &value, span) {
+            Some(ty) => {
+                let kind = TypedExprKind::CallLayer(Box::new(callee), None, vec![value]);
+                TypedExpr::new(kind, ty, span)
+            }
+            None => error(span),
+        }
+    }
+
+    /// Returns the type of the result of a function as a part of a composed layer.
+    fn apply_function(
+        &mut self,
+        element: &Element,
+        function: &TypedExpr,
+        x: &TypedExpr,
+        span: Span,
+    ) -> Option<Ty> {
+        let TypedExprKind::FnValue(id) = function.kind else {
+            return self.array_of_reals(x).map(Ty::reals);
+        };
+        let item = &self.module.fns[id];
+        let [param] = item.params.as_slice() else {
+            return None;
+        };
+        if param.param.ty.is_scalar() {
+            return self.array_of_reals(x).map(Ty::reals);
+        }
+        let name = self.name_of(element);
+        let (mut solver, before) = (Solver::default(), self.diagnostics.len());
+        let signature = Signature::new(&name, &item.params, &item.locals, Lifts::No);
+        let slot = ParamSlot {
+            name: &param.param.name,
+            signature,
+            lifted: &mut None,
+        };
+        if !self.fit(x, &param.param.ty, &mut solver, Some(slot)) {
+            self.diagnostics.truncate(before);
+            let wanted = show::ty(&param.param.ty, &item.locals);
+            let found = show::ty(&x.ty, &self.locals);
+            self.report(report::does_not_fit(span, &name, &wanted, &found, &item.name));
+            return None;
+        }
+        match self.result(&solver.ty(&item.result), signature, span) {
+            ty @ Ty::Tensor(..) => Some(ty),
+            _ => None,
+        }
+    }
+
+    /// Returns the type of the result of `Residual(inner, projection)`.
+    fn apply_residual(&mut self, element: &Element, parts: &[Made], x: &TypedExpr, span: Span) -> Option<Ty> {
+        let part =
+            |at: usize| Some(element.step(Step::Part(Composition::Residual, at), parts.get(at)?.clone()));
+        let inner = self.applied(&part(0)?, x, span)?;
+        let base = match part(1) {
+            Some(projection) => self.applied(&projection, x, span)?,
+            None => Ty::reals(self.array_of_reals(x)?),
+        };
+        if all_equal(inner.dims(), base.dims()) {
+            return Some(inner);
+        }
+        let name = self.name_of(element);
+        let [inner, base] = [inner, base].map(|ty| show::ty(&ty, &self.locals));
+        self.report(composed::sum_of_shapes(span, &name, &inner, &base));
+        None
+    }
+
     fn name_of(&self, element: &Element) -> String {
-        let at = |at: &Option<i64>| at.map_or("[_]".to_owned(), |at| format!("[{at}]"));
-        let path: String = element.path.iter().map(at).collect();
+        let text = |step: &Step| match step {
+            Step::At(at) => at.map_or("[_]".to_owned(), |at| format!("[{at}]")),
+            Step::Part(composition, at) => composition.path(*at),
+        };
+        let path: String = element.path.iter().map(text).collect();
         format!("{}{path}", show::name(element.root, &self.locals))
     }
 }

@@ -14,6 +14,7 @@ use crate::tree::{
     LayerId, LayerItem, LocalId, LocalKind, TypedComprehension, TypedExpr, TypedExprKind, TypedIndex,
 };
 use crate::types::{Elem, MOST_LAYERS, Ty};
+use crate::walk;
 use bnnc_base::dtype::DType;
 use bnnc_base::source::Span;
 use bnnc_grammar::ast;
@@ -67,7 +68,9 @@ impl Checker<'_> {
     /// becomes a prefix of the paths of their sites.
     pub fn makes_layer(&self, written: &ast::Expr) -> bool {
         match &*written.kind {
-            ast::ExprKind::Call(callee, _) => self.layer_named(callee).is_some(),
+            ast::ExprKind::Call(callee, _) => {
+                self.layer_named(callee).is_some() || self.composition_named(callee).is_some()
+            }
             ast::ExprKind::List(elements) => {
                 elements.first().is_some_and(|element| self.makes_layer(element))
             }
@@ -100,10 +103,13 @@ impl Checker<'_> {
         let span = written.span;
         match &*written.kind {
             ast::ExprKind::Paren(inner) => self.layers(inner),
-            ast::ExprKind::Call(callee, args) => match self.layer_named(callee) {
-                Some(id) => self.make_layer(id, args, span),
-                None => (self.expr(written, Want::Any), None),
-            },
+            ast::ExprKind::Call(callee, args) => {
+                match (self.layer_named(callee), self.composition_named(callee)) {
+                    (Some(id), _) => self.make_layer(id, args, span),
+                    (None, Some(composition)) => self.compose(composition, args, span),
+                    (None, None) => (self.expr(written, Want::Any), None),
+                }
+            }
             ast::ExprKind::Name(name) if self.layer_parameter(name).is_some() => {
                 let made = self.layer_parameter(name).map(Made::Shaped);
                 (self.expr(written, Want::Any), made)
@@ -151,7 +157,7 @@ impl Checker<'_> {
             return (error(span), None);
         };
         let ty = first.ty.clone();
-        if let Some(other) = values.iter().find(|value| value.ty != ty) {
+        if let Some(other) = values.iter().find(|value| !value.ty.is_same_kind(&ty)) {
             let expected = "the same kind of layer in the whole list";
             let diagnostic = types::mismatch(other.span, expected, "another kind");
             return (
@@ -172,9 +178,9 @@ impl Checker<'_> {
         made: Made,
         span: Span,
     ) -> (TypedExpr, Option<Made>) {
-        let is_reported = element.layers().is_some_and(|count| count > MOST_LAYERS);
         let ty = Ty::List(Box::new(element), length);
-        if let Some(count) = ty.layers().filter(|count| !is_reported && *count > MOST_LAYERS) {
+        let is_above = |made: &Made| made.layers().is_some_and(|count| count > MOST_LAYERS);
+        if let Some(count) = made.layers().filter(|_| is_above(&made) && !made.elements().any(is_above)) {
             self.report(*elaborate::too_many_layers(span, count));
         }
         (TypedExpr::new(kind, ty, span), Some(made))
@@ -183,10 +189,7 @@ impl Checker<'_> {
     /// Checks an argument for a parameter of type `layer`: the construction of a layer, or another such parameter.
     pub fn layer_argument(&mut self, written: &ast::Expr) -> TypedExpr {
         match &*written.without_parentheses().kind {
-            ast::ExprKind::Call(callee, args) => match self.layer_named(callee) {
-                Some(id) => self.make_layer(id, args, written.span).0,
-                None => self.expr(written, Want::Any),
-            },
+            ast::ExprKind::Call(..) if self.makes_layer(written) => self.layers(written).0,
             // A layer that has a name has weights already, so it is not a description of new layers.
             ast::ExprKind::Name(name) if self.layer_parameter(name).is_none() => {
                 let mut value = self.expr(written, Want::Any);
@@ -213,9 +216,14 @@ impl Checker<'_> {
         let Some(param) = item.params.get(at) else { return };
         let applied = item.applied.iter().filter(|(local, _)| *local == param.local);
         for (_, axes) in applied {
-            if let TypedExprKind::Local(own) = value.kind {
-                self.applied.insert((own, *axes));
-            }
+            walk::any(value, &mut |part| {
+                if let TypedExprKind::Local(own) = part.kind
+                    && self.locals[own].ty == Ty::ShapedLayer
+                {
+                    self.applied.insert((own, *axes));
+                }
+                matches!(part.kind, TypedExprKind::MakeLayer(..))
+            });
             let is_written = value.span.source == span.source && span.to(value.span) == span;
             if is_written {
                 self.takes_axes(value, &item.name, &param.param.name, *axes);
@@ -225,7 +233,13 @@ impl Checker<'_> {
 
     /// Reports a layer as an argument or default of `param` if it does not take arrays with this number of axes.
     fn takes_axes(&mut self, value: &TypedExpr, callee: &str, param: &str, axes: usize) {
-        let TypedExprKind::MakeLayer(id, _) = value.kind else { return };
+        let TypedExprKind::MakeLayer(id, _) = value.kind else {
+            if !matches!(value.kind, TypedExprKind::Local(_)) {
+                let parts = walk::children(value).into_iter();
+                parts.for_each(|part| self.takes_axes(part, callee, param, axes));
+            }
+            return;
+        };
         let layer = &self.module.layers[id];
         if let [input] = layer.inputs.as_slice()
             && input.param.ty.dims().len() != axes
@@ -237,15 +251,30 @@ impl Checker<'_> {
         }
     }
 
-    /// Returns whether the result of a layer has the dims of its only input, which is an array of reals.
-    pub fn keeps_dims(&self, value: &TypedExpr, id: LayerId) -> bool {
+    /// Returns whether the result of a new layer has the dims of its only input, which is an array of reals. Layers that are made of such
+    /// layers and of functions of one real keep the dims, too.
+    pub fn keeps_dims(&self, value: &TypedExpr) -> bool {
+        let id = match &value.kind {
+            TypedExprKind::MakeLayer(id, _) => *id,
+            TypedExprKind::Compose(_, parts) | TypedExprKind::List(parts) => {
+                return parts.iter().all(|part| self.keeps_dims(part));
+            }
+            TypedExprKind::Comprehension(inner) => return self.keeps_dims(&inner.element),
+            TypedExprKind::Local(local) => {
+                let local = &self.locals[*local];
+                let is_function = matches!(local.ty, Ty::Function(_));
+                return is_function || local.ty == Ty::ShapedLayer && local.kind == LocalKind::Param;
+            }
+            TypedExprKind::FnValue(id) => return self.module.fns[*id].result.is_scalar(),
+            TypedExprKind::BuiltinValue(_) => return true,
+            _ => return false,
+        };
         let item = &self.module.layers[id];
-        let is_new = matches!(value.kind, TypedExprKind::MakeLayer(..));
         match (item.inputs.as_slice(), &item.result) {
             ([input], Ty::Tensor(elem, dims)) => {
                 let takes_reals =
                     matches!(&input.param.ty, Ty::Tensor(Elem::Real(Support::Real), of) if of == dims);
-                is_new && takes_reals && elem.dtype() == DType::Real && !dims.is_empty()
+                takes_reals && elem.dtype() == DType::Real && !dims.is_empty()
             }
             _ => false,
         }
@@ -307,7 +336,8 @@ impl Checker<'_> {
                 };
                 return self.call_shaped(callee, called, args, span);
             }
-            Made::Each(_) | Made::List(_) => return self.skip(args, span),
+            made @ Made::Composed(..) => return self.call_composed(callee, (root, path, made), args, span),
+            Made::Each(_) | Made::List(_) | Made::Function(_) => return self.skip(args, span),
         };
         let item = &self.module.layers[id];
         let name = show::name(root, &self.locals);
@@ -343,32 +373,34 @@ impl Checker<'_> {
         args: &[ast::Arg],
         span: Span,
     ) -> TypedExpr {
-        let values: Vec<TypedExpr> = args.iter().map(|arg| self.expr(&arg.value, Want::Any)).collect();
-        let name = show::name(called.at.0, &self.locals);
-        let diagnostic = match (args, values.as_slice()) {
-            (
-                [
-                    ast::Arg {
-                        name: Some(given), ..
-                    },
-                ],
-                _,
-            ) => Some(types::named_input(given.span, &name, &given.name)),
-            (_, [_]) => None,
-            _ => Some(types::too_many(span, &name, 1, values.len())),
+        let Some(value) = self.one_input(called.at.0, args, span) else {
+            return error(span);
         };
-        if let Some(diagnostic) = diagnostic {
-            return self.error(diagnostic, span);
-        }
-        let Some(dims) = self.array_of_reals(&values[0]) else {
+        let Some(dims) = self.array_of_reals(&value) else {
             return error(span);
         };
         self.applied.insert((called.parameter, dims.len()));
         if self.first_call(called.at, vec![dims.clone()], span).is_none() {
             return error(span);
         }
-        let kind = TypedExprKind::CallLayer(Box::new(callee), None, values);
+        let kind = TypedExprKind::CallLayer(Box::new(callee), None, vec![value]);
         TypedExpr::new(kind, Ty::reals(dims), span)
+    }
+
+    /// Checks the arguments of a call of a layer whose only input does not have a name.
+    pub fn one_input(&mut self, layer: LocalId, args: &[ast::Arg], span: Span) -> Option<TypedExpr> {
+        let mut values: Vec<TypedExpr> = args.iter().map(|arg| self.expr(&arg.value, Want::Any)).collect();
+        let name = show::name(layer, &self.locals);
+        let named = match args {
+            [arg] => arg.name.as_ref(),
+            _ => None,
+        };
+        match (named, values.len()) {
+            (Some(given), _) => self.report(types::named_input(given.span, &name, &given.name)),
+            (None, 1) => return values.pop(),
+            (None, found) => self.report(types::too_many(span, &name, 1, found)),
+        }
+        None
     }
 
     /// Returns the dims of an array of reals. Reports other values.
@@ -424,7 +456,7 @@ impl Checker<'_> {
                 let element = match made {
                     Made::List(elements) => elements.get(usize::try_from(at).ok()?)?.clone(),
                     Made::Each(each) => each.at(&DimExpr::number(at)),
-                    Made::One(..) | Made::Shaped(_) => return None,
+                    Made::One(..) | Made::Shaped(_) | Made::Function(_) | Made::Composed(..) => return None,
                 };
                 Some((root, path, element))
             }
@@ -456,6 +488,36 @@ impl LayerRange {
 }
 
 impl Made {
+    /// Returns the number of layers in a list and in the lists and layers that it contains. Returns `None` if a length is not a number.
+    pub fn layers(&self) -> Option<i64> {
+        match self {
+            Made::One(..) | Made::Shaped(_) | Made::Function(_) => Some(1),
+            Made::Each(each) => Some(each.length.as_number()?.saturating_mul(each.element.layers()?)),
+            Made::List(elements) | Made::Composed(_, elements) => elements
+                .iter()
+                .try_fold(0i64, |sum, element| Some(sum.saturating_add(element.layers()?))),
+        }
+    }
+
+    /// Returns the layers or lists of which a list or a layer consists.
+    pub fn elements(&self) -> impl Iterator<Item = &Made> {
+        match self {
+            Made::One(..) | Made::Shaped(_) | Made::Function(_) => &[],
+            Made::Each(each) => std::slice::from_ref(&*each.element),
+            Made::List(elements) | Made::Composed(_, elements) => elements.as_slice(),
+        }
+        .iter()
+    }
+
+    /// Returns the length of a list.
+    pub fn length(&self) -> Option<DimExpr> {
+        match self {
+            Made::List(elements) => Some(DimExpr::number(elements.len() as i64)),
+            Made::Each(each) => Some(each.length.clone()),
+            Made::One(..) | Made::Shaped(_) | Made::Function(_) | Made::Composed(..) => None,
+        }
+    }
+
     /// Replaces a counter by a value in all dims.
     fn with(&self, counter: LocalId, value: &DimExpr) -> Made {
         let replace =
@@ -470,6 +532,11 @@ impl Made {
                 element: Box::new(each.element.with(counter, value)),
             }),
             Made::List(elements) => Made::List(elements.iter().map(|one| one.with(counter, value)).collect()),
+            Made::Composed(composition, elements) => {
+                let elements = elements.iter().map(|one| one.with(counter, value));
+                Made::Composed(*composition, elements.collect())
+            }
+            Made::Function(function) => Made::Function(function.clone()),
         }
     }
 }

@@ -341,11 +341,18 @@ impl Checker<'_> {
             let diagnostic = report::not_static(at.span, "the index that selects a layer of a list");
             return self.error(diagnostic, span);
         }
-        TypedExpr::new(
+        let mut found = TypedExpr::new(
             TypedExprKind::Index(Box::new(base), vec![TypedIndex::At(at)]),
             element,
             span,
-        )
+        );
+        // The lists of a list can have different lengths.
+        if let Some((_, _, made)) = self.made(&found)
+            && let (Some(length), Ty::List(_, of)) = (made.length(), &mut found.ty)
+        {
+            *of = length;
+        }
+        found
     }
 }
 

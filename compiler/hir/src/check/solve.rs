@@ -71,7 +71,7 @@ impl Solver {
             }
             Ty::Dist(elem) => Ty::Dist(self.elem(elem)),
             Ty::List(element, length) => Ty::List(Box::new(self.ty(element)), self.dim(length)),
-            Ty::Layer(_) | Ty::ShapedLayer | Ty::Function(_) | Ty::Error => ty.clone(),
+            Ty::Layer(_) | Ty::ShapedLayer | Ty::ComposedLayer | Ty::Function(_) | Ty::Error => ty.clone(),
         }
     }
 

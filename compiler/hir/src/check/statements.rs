@@ -6,7 +6,7 @@ use super::sample::Tilde;
 use crate::diagnostics::{model as report_model, statements as report};
 use crate::sign;
 use crate::tree::{LocalKind, TypedStmt};
-use crate::types::Ty;
+use crate::types::{Elem, Ty};
 use bnnc_base::source::Span;
 use bnnc_grammar::ast::{self, StmtKind};
 use std::sync::Arc;
@@ -125,7 +125,13 @@ impl Checker<'_> {
         self.named_call = is_once.then(|| value.without_parentheses().span);
         let (value, made) = match makes {
             true => self.layers(value),
-            false => (self.expr(value, Want::Any), None),
+            false => {
+                let want = match declared {
+                    Some(Ty::Tensor(Elem::Int, _)) => Want::Int,
+                    _ => Want::Any,
+                };
+                (self.expr(value, want), None)
+            }
         };
         self.named_call = None;
         let Some((name, span)) = name else {

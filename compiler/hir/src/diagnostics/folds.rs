@@ -18,8 +18,8 @@ codes_with_programs! {
     "a fold over an empty list",
     "The list that is passed to `fold` must contain at least one layer. Inside a layer, a list whose length is an `int` parameter may be \
      empty: `fold` then returns its second argument.",
-    "model M(x: real[d]) -> y: real {\n  blocks = [Residual() for l in 0..0]\n  y ~ Normal(sum(fold(blocks, x)), 1)\n}",
-    "model M(x: real[d]) -> y: real {\n  blocks = [Residual() for l in 0..3]\n  y ~ Normal(sum(fold(blocks, x)), 1)\n}";
+    "model M(x: real[4]) -> y: real {\n  blocks = [Residual(Linear(4)) for l in 0..0]\n  y ~ Normal(sum(fold(blocks, x)), 1)\n}",
+    "model M(x: real[4]) -> y: real {\n  blocks = [Residual(Linear(4)) for l in 0..3]\n  y ~ Normal(sum(fold(blocks, x)), 1)\n}";
 }
 
 reports! {

@@ -5,10 +5,10 @@ use super::expr::Integers;
 use super::frame::{Elaborated, Elaborator, Frame};
 use crate::builtin::{Along, Builtin, BuiltinRule, Reduction};
 use crate::diagnostics::elaborate::limit;
-use crate::diagnostics::layer_arguments as report;
+use crate::diagnostics::{composed, layer_arguments as report};
 use crate::dims::DimExpr;
 use crate::show;
-use crate::tree::{FnId, ParamBinding, TypedExpr, TypedStmt};
+use crate::tree::{Composition, FnId, ParamBinding, TypedExpr, TypedStmt};
 use crate::types::Ty;
 use bnnc_abi::symbols::NoiseKind;
 use bnnc_base::diagnostic::{Diagnostic, Place};
@@ -101,8 +101,14 @@ impl<'a> Elaborator<'a> {
 
     /// Calls a layer instance with its inputs.
     pub fn call_layer(&mut self, layer: &Datum, inputs: Vec<Datum>, span: Span) -> Elaborated<Datum> {
-        let Datum::Layer(layer) = layer else {
-            return Err(limit(span, "this is not a layer"));
+        let layer = match (layer, inputs.as_slice()) {
+            (Datum::Layer(layer), _) => layer,
+            (Datum::Composed(Composition::Sequential, parts), [x]) => {
+                return parts.iter().try_fold(x.clone(), |x, part| self.fold(part, x, span));
+            }
+            (Datum::Composed(Composition::Residual, parts), [x]) => return self.residual(parts, x, span),
+            (Datum::Function(callee), _) => return self.call(*callee, inputs, span),
+            _ => return Err(limit(span, "this is not a layer")),
         };
         let item = &self.module.layers[layer.layer];
         let path = match layer.path.is_empty() {
@@ -160,6 +166,28 @@ impl<'a> Elaborator<'a> {
             Datum::List(items) => items.iter().try_fold(x, |x, item| self.fold(item, x, span)),
             layer => self.call_layer(layer, vec![x], span),
         }
+    }
+
+    /// Applies `Residual(inner, projection)`.
+    fn residual(&mut self, parts: &[Datum], x: &Datum, span: Span) -> Elaborated<Datum> {
+        let base = match parts.get(1) {
+            Some(projection) => self.fold(projection, x.clone(), span)?,
+            None => x.clone(),
+        };
+        let inner = self.fold(&parts[0], x.clone(), span)?;
+        let (base, inner) = (self.real(&base, span)?, self.real(&inner, span)?);
+        let [wanted, found] = [base, inner].map(|value| self.ty(value).shape);
+        if wanted != found {
+            let (wanted, found) = (format!("an array {wanted}"), format!("an array {found}"));
+            return Err(Box::new(composed::sum_of_shapes(
+                span,
+                Composition::Residual.name(),
+                &found,
+                &wanted,
+            )));
+        }
+        self.apply(Operation::new(&ops::add::ADD, [base, inner]), span)
+            .map(Datum::Tensor)
     }
 
     fn nested(

@@ -1,7 +1,7 @@
 //! The values that elaboration computes: graph values, and objects that exist only at compile time.
 
 use crate::builtin::Builtin;
-use crate::tree::{DistId, FnId, LayerId};
+use crate::tree::{Composition, DistId, FnId, LayerId};
 use bnnc_base::source::Span;
 use bnnc_graph::function::Value;
 use std::rc::Rc;
@@ -19,6 +19,8 @@ pub enum Datum {
     Layer(Rc<LayerDatum>),
     /// A list of layers.
     List(Rc<Vec<Datum>>),
+    /// A layer that is made of others, with its parts.
+    Composed(Composition, Rc<Vec<Datum>>),
     /// A function.
     Function(Callee),
 }
@@ -79,6 +81,10 @@ impl Datum {
             Datum::List(items) => Datum::List(Rc::new(
                 items.iter().map(|item| item.map_values(replace)).collect(),
             )),
+            Datum::Composed(composition, parts) => {
+                let parts = parts.iter().map(|part| part.map_values(replace)).collect();
+                Datum::Composed(*composition, Rc::new(parts))
+            }
             Datum::Static(_) | Datum::Function(_) => self.clone(),
         }
     }
@@ -99,6 +105,13 @@ impl Datum {
             Datum::List(items) => {
                 let at = |(at, item): (usize, &Datum)| item.clone().at_path(&format!("{path}[{at}]"));
                 Datum::List(Rc::new(items.iter().enumerate().map(at).collect()))
+            }
+            Datum::Composed(composition, parts) => {
+                let at = |(at, part): (usize, &Datum)| {
+                    let path = format!("{path}{}", composition.path(at));
+                    part.clone().at_path(&path)
+                };
+                Datum::Composed(composition, Rc::new(parts.iter().enumerate().map(at).collect()))
             }
             other => other,
         }

@@ -68,6 +68,10 @@ impl<'a> Elaborator<'a> {
                     path: String::new(),
                 })))
             }
+            TypedExprKind::Compose(composition, parts) => {
+                let parts = self.exprs(parts, frame)?;
+                Ok(Datum::Composed(*composition, Rc::new(parts)))
+            }
             TypedExprKind::CallLayer(callee, _, args) => {
                 let layer = self.expr(callee, frame)?;
                 let args = self.exprs(args, frame)?;
@@ -101,7 +105,13 @@ impl<'a> Elaborator<'a> {
             TypedExprKind::Binary(op, left, right) => {
                 let left = self.expr(left, frame)?;
                 let right = self.expr(right, frame)?;
-                self.binary(*op, left, right, span)
+                match (op, &left, &right) {
+                    // The type of a quotient is `int` where it is a size, a position or an argument for an `int` parameter.
+                    (BinaryOp::Div, Datum::Static(a), Datum::Static(b)) if expr.ty == Ty::int() && *b > 0 => {
+                        Ok(Datum::Static(a.div_euclid(*b)))
+                    }
+                    _ => self.binary(*op, left, right, span),
+                }
             }
             TypedExprKind::If(condition, yes, no) => self.choice([condition, yes, no], frame, span),
         }
@@ -125,7 +135,7 @@ impl<'a> Elaborator<'a> {
 
     /// Elaborates `[a, b]`: a stack of tensors, or a list of layers.
     fn list(&mut self, items: Vec<Datum>, span: Span) -> Elaborated<Datum> {
-        let is_list = |item: &Datum| matches!(item, Datum::Layer(_) | Datum::List(_));
+        let is_list = |item: &Datum| matches!(item, Datum::Layer(_) | Datum::List(_) | Datum::Composed(..));
         if items.iter().any(is_list) {
             return Ok(Datum::List(Rc::new(items)));
         }
@@ -414,7 +424,7 @@ fn static_arithmetic(op: BinaryOp, a: i64, b: i64) -> Option<i64> {
         BinaryOp::Mul => a.checked_mul(b),
         BinaryOp::Pow => u32::try_from(b).ok().and_then(|b| a.checked_pow(b)),
         // Where a real is expected, `1 / 2` is one half, so the result is an integer only if the
-        // division is exact. In dims, `DimExpr::divided` rounds the quotient down.
+        // division is exact. Quotients of the type `int` do not reach this function.
         BinaryOp::Div => (a.checked_rem(b) == Some(0)).then(|| a / b),
         BinaryOp::Or | BinaryOp::And | BinaryOp::Eq | BinaryOp::Ne | BinaryOp::Lt | BinaryOp::Le => None,
         BinaryOp::Gt | BinaryOp::Ge | BinaryOp::MatMul => None,

@@ -414,13 +414,16 @@ fn written(end: &TypedExpr, frame: &Frame<'_>) -> Option<String> {
 }
 
 fn makes_layers(element: &TypedExpr) -> bool {
-    matches!(element.ty, Ty::Layer(_) | Ty::ShapedLayer | Ty::List(..))
+    matches!(
+        element.ty,
+        Ty::Layer(_) | Ty::ShapedLayer | Ty::ComposedLayer | Ty::List(..)
+    )
 }
 
 /// Returns the number of layers in a datum: a layer or a list of layers.
 fn layers_in(datum: &Datum) -> i64 {
     match datum {
-        Datum::List(items) => items.iter().map(layers_in).sum(),
+        Datum::List(items) | Datum::Composed(_, items) => items.iter().map(layers_in).sum(),
         _ => 1,
     }
 }

@@ -9,6 +9,7 @@ use crate::dims::DimExpr;
 use crate::print;
 use crate::tree::{TypedExpr, TypedExprKind};
 use crate::types::Ty;
+use crate::walk;
 use bnnc_abi::symbols::NoiseKind;
 use bnnc_grammar::ast::BinaryOp;
 
@@ -41,13 +42,15 @@ impl<'a> Elaborator<'a> {
             return Ok(());
         };
         for (arg, datum) in args.iter().zip(found).skip(first) {
+            self.check_quotients(arg, frame)?;
+            let text = print::expression(self.module, arg, frame.locals);
             match datum {
                 Datum::Static(size) if *size > 0 => {}
-                Datum::Static(size) => {
-                    let text = print::expression(self.module, arg, frame.locals);
-                    return Err(no_size(arg.span, &text, *size));
+                Datum::Static(size) => return Err(no_size(arg.span, &text, *size)),
+                _ => {
+                    let text = format!("the size `{text}` is not known before the run");
+                    return Err(limit(arg.span, text));
                 }
-                _ => return Err(self.unknown_size(arg, frame)?),
             }
         }
         Ok(())
@@ -68,35 +71,30 @@ impl<'a> Elaborator<'a> {
         divides(groups, "conv_transpose", &[channels], kernel.span)
     }
 
-    /// Returns the diagnostic for a size that is not a known integer. The usual reason is a division that is not exact.
-    fn unknown_size(
-        &mut self,
-        arg: &TypedExpr,
-        frame: &mut Frame<'a>,
-    ) -> Elaborated<Box<bnnc_base::diagnostic::Diagnostic>> {
-        let text = |part: &TypedExpr| print::expression(self.module, part, frame.locals);
-        let (whole, span) = (text(arg), arg.span);
-        let TypedExprKind::Binary(BinaryOp::Div, left, right) = &arg.kind else {
-            return Ok(limit(
-                span,
-                format!("the size `{whole}` is not known before the run"),
-            ));
-        };
-        let divisor = matches!(right.kind, TypedExprKind::Local(_)).then(|| text(right));
-        let parts = [self.expr(left, frame)?, self.expr(right, frame)?];
-        Ok(match parts {
-            [Datum::Static(i64::MIN), Datum::Static(-1)] => {
-                limit(span, format!("the size `{whole}` does not fit into 64 bits"))
+    /// Checks that all quotients of known integers in a size are exact. A size such as `channels / groups` with a remainder would silently
+    /// leave out elements of the array.
+    fn check_quotients(&mut self, size: &TypedExpr, frame: &mut Frame<'a>) -> Elaborated<()> {
+        if let TypedExprKind::Binary(BinaryOp::Div, left, right) = &size.kind
+            && let (Datum::Static(dividend), Datum::Static(by)) =
+                (self.expr(left, frame)?, self.expr(right, frame)?)
+            && dividend.checked_rem(by) != Some(0)
+        {
+            let text = |part: &TypedExpr| print::expression(self.module, part, frame.locals);
+            let divisor = matches!(right.kind, TypedExprKind::Local(_)).then(|| text(right));
+            if (dividend, by) == (i64::MIN, -1) {
+                let text = format!("the size `{}` does not fit into 64 bits", text(size));
+                return Err(limit(size.span, text));
             }
-            [Datum::Static(dividend), Datum::Static(by)] => not_whole(
-                span,
-                Quotient {
-                    text: &whole,
-                    values: [dividend, by],
-                    divisor: divisor.as_deref(),
-                },
-            ),
-            _ => limit(span, format!("the size `{whole}` is not known before the run")),
-        })
+            let quotient = Quotient {
+                text: &text(size),
+                values: [dividend, by],
+                divisor: divisor.as_deref(),
+            };
+            return Err(not_whole(size.span, quotient));
+        }
+        for part in walk::children(size) {
+            self.check_quotients(part, frame)?;
+        }
+        Ok(())
     }
 }

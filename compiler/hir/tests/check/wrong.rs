@@ -358,7 +358,7 @@ model M(x: int[d]) -> y: real {
 }"# => r#"E0211 3:22 expected an array of reals, found int[n] | this is int[n]"#;
 
     lists_of_lists_of_too_many_layers: r#"model M(x: real[d]) -> y: real {
-  blocks = [[[Residual() for i in 0..1000] for j in 0..1000] for k in 0..1000]
+  blocks = [[[Linear(4) for i in 0..1000] for j in 0..1000] for k in 0..1000]
   y ~ Normal(sum(fold(blocks, x)), 1)
 }"# => r#"E0290 2:13 the list has 1000000 layers, but the limit is 1024"#;
 

@@ -1,5 +1,8 @@
 //! Tests deep networks: lists of layers that `fold` applies, layers as arguments, and the numbers of parameters of the networks in the library.
 
+mod composed;
+mod parameters;
+#[path = "../support/mod.rs"]
 mod support;
 
 use serde_json::Value;
@@ -47,98 +50,6 @@ fn network(net: &str, classes: usize, width: usize) -> String {
 fn of_channels(program: &str) -> String {
     let program = program.replace("logits = net(", "logits = channel_means(net(");
     program.replace("2, 2)))", "2, 2))))")
-}
-
-#[track_caller]
-fn has_parameters(name: &str, net: &str, expected: usize) {
-    let output = run(name, "check", 3 * 32 * 32, &network(net, 10, 32));
-    assert_eq!(output.status, 0, "{}", output.stderr);
-    let line = output
-        .stdout
-        .lines()
-        .find_map(|line| line.trim().strip_prefix("parameters "));
-    assert_eq!(
-        line.map(str::trim),
-        Some(expected.to_string().as_str()),
-        "{}",
-        output.stdout
-    );
-}
-
-/// The number of weights of a convolution by square kernels.
-fn conv(from: usize, to: usize, size: usize) -> usize {
-    from * to * size * size
-}
-
-// The expected numbers follow from the tables of layers in the papers. A normalisation of `c` channels has `2 * c` parameters.
-
-#[test]
-fn vgg_has_the_parameters_of_its_table() {
-    let channels = [3, 64, 64, 128, 128, 256, 256, 256, 512, 512, 512, 512, 512, 512];
-    let filters: usize = channels
-        .windows(2)
-        .map(|pair| conv(pair[0], pair[1], 3) + pair[1])
-        .sum();
-    has_parameters("vgg", "VGG(10)", filters + 2 * (512 * 512 + 512) + 5130);
-}
-
-#[test]
-fn residual_networks_have_the_parameters_of_their_tables() {
-    let basic = |from: usize, to: usize| conv(from, to, 3) + conv(to, to, 3) + 4 * to;
-    let stage = |from: usize, to: usize| basic(from, to) + conv(from, to, 1) + 2 * to + basic(to, to);
-    let first = conv(3, 64, 3) + 128 + 2 * basic(64, 64);
-    let stages = stage(64, 128) + stage(128, 256) + stage(256, 512);
-    assert_eq!(first + stages + 5130, 11_173_962);
-    has_parameters("resnet18", "ResNet(10)", first + stages + 5130);
-    has_parameters(
-        "grouped",
-        "ResNet(10, norm = GroupNorm(8))",
-        first + stages + 5130,
-    );
-    // Without normalisation, two parameters for each of the channels of 20 convolutions are missing.
-    let channels = 64 + 4 * 64 + 5 * (128 + 256 + 512);
-    let bare = first + stages + 5130 - 2 * channels;
-    has_parameters("bare", "ResNet(10, norm = Identity())", bare);
-}
-
-#[test]
-fn bottleneck_networks_have_the_parameters_of_their_tables() {
-    let block = |from: usize, w: usize| conv(from, w, 1) + conv(w, w, 3) + conv(w, 4 * w, 1) + 12 * w;
-    let stage = |from: usize, w: usize, blocks: usize| {
-        block(from, w) + conv(from, 4 * w, 1) + 8 * w + (blocks - 1) * block(4 * w, w)
-    };
-    let stages = stage(64, 64, 3) + stage(256, 128, 4) + stage(512, 256, 6) + stage(1024, 512, 3);
-    has_parameters(
-        "resnet50",
-        "BottleneckResNet(10)",
-        conv(3, 64, 3) + 128 + stages + 20_490,
-    );
-    let block =
-        |from: usize, w: usize| 2 * from + conv(from, w, 1) + conv(w, w, 3) + conv(w, 4 * w, 1) + 4 * w;
-    let stage = |from: usize, w: usize| block(from, w) + conv(from, 4 * w, 1) + 2 * block(4 * w, w);
-    let stages = stage(16, 16) + stage(64, 32) + stage(128, 64);
-    // Three blocks in each stage instead of eighteen: the network has 29 layers.
-    let expected = conv(3, 16, 3) + stages + 512 + 2570;
-    has_parameters("preresnet29", "PreResNet(10, blocks = 3)", expected);
-    let further = 15 * (block(64, 16) + block(128, 32) + block(256, 64));
-    assert_eq!(expected + further, 1_703_258);
-    has_parameters("preresnet164", "PreResNet(10)", expected + further);
-}
-
-#[test]
-fn wide_and_dense_networks_have_the_published_parameters() {
-    let block = |from: usize, to: usize| 2 * (from + to) + conv(from, to, 3) + conv(to, to, 3);
-    let stage = |from: usize, to: usize| block(from, to) + conv(from, to, 1) + 3 * block(to, to);
-    let stages = stage(16, 160) + stage(160, 320) + stage(320, 640);
-    let expected = conv(3, 16, 3) + stages + 1280 + 6410;
-    assert_eq!(expected, 36_479_194);
-    has_parameters("wide", "WideResNet(10)", expected);
-    let growth = |from: usize| (0..12).map(move |at| 2 * (from + 12 * at) + conv(from + 12 * at, 12, 3));
-    let transition = |channels: usize| 2 * channels + channels * channels;
-    let stages: usize = [16, 160, 304].into_iter().flat_map(growth).sum();
-    let expected = conv(3, 16, 3) + stages + transition(160) + transition(304) + 896 + 4490;
-    assert_eq!(expected, 1_019_722);
-    has_parameters("dense", "DenseNet(10)", expected);
 }
 
 #[test]
@@ -213,8 +124,16 @@ fn layers_that_do_not_fit_their_callee_are_rejected_at_the_argument() {
     let layers = "layer Vectors()(x: real[n]) -> real[n] {\n  scale: real[n] ~ Normal(0, 1)\n  return scale * x\n}\n\
                   layer Five()(x: real[5, h, w]) -> real[5, h, w] {\n  gain: real[5] ~ Normal(0, 1)\n  return scale_channels(x, gain, gain)\n}\n";
     for (net, fragment, at) in [
-        ("BasicBlock(norm = Vectors())", "but `Vectors` takes real[n]", "m.bnn:11:27"),
-        ("VGG(3, norm = Vectors())", "`VGG` applies `norm` to arrays with 3 axes", "m.bnn:11:23"),
+        (
+            "BasicBlock(norm = Vectors())",
+            "but `Vectors` takes real[n]",
+            "m.bnn:11:27",
+        ),
+        (
+            "VGG(3, norm = Vectors())",
+            "`VGG` applies `norm` to arrays with 3 axes",
+            "m.bnn:11:23",
+        ),
         (
             "BasicBlock(norm = Five())",
             "`Five` takes an array [5, 2, 2], but it is applied to an array [3, 2, 2]",
@@ -244,7 +163,12 @@ fn default_layers_that_do_not_fit_are_rejected_at_the_default() {
     let program = format!("{program}{}", of_channels(&network("Own()", 3, 2)));
     let output = run("default", "check", 12, &program);
     assert_eq!(output.status, 1, "{}", output.stdout);
-    assert_eq!(output.stderr.matches("error[E0281]").count(), 1, "{}", output.stderr);
+    assert_eq!(
+        output.stderr.matches("error[E0281]").count(),
+        1,
+        "{}",
+        output.stderr
+    );
     assert!(output.stderr.contains("m.bnn:6:25"), "{}", output.stderr);
 }
 
@@ -280,7 +204,7 @@ fn lists_of_layers_with_a_negative_length_are_rejected() {
 
 #[test]
 fn lists_of_very_many_layers_are_rejected_at_once() {
-    let program = "model M(x: real[12]) -> y: index(3) {\n  blocks = [Residual() for i in 0..4000000000]\n  out = Dense(3)\n  \
+    let program = "model M(x: real[12]) -> y: index(3) {\n  blocks = [Linear(12) for i in 0..4000000000]\n  out = Dense(3)\n  \
                    y ~ Categorical(logits = out(fold(blocks, x)))\n}\ninfer fit = map(M, d) { steps = 1 }";
     let output = run("many", "check", 12, program);
     assert_eq!(output.status, 1, "{}", output.stdout);
