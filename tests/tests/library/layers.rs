@@ -8,7 +8,6 @@ fn fit(network: &str, posterior: &str, options: &str) {
     let text = format!(
         "use layers::Dense
          use layers::Linear
-         use layers::Residual
          use layers::LayerNorm
          data toy = csv(\"data/toy.csv\") {{ standardise = [inputs, target] }}
          model Toy(x: real[d]) -> y: real {{
@@ -47,7 +46,8 @@ fn dense_and_linear_layers_run() {
 
 #[test]
 fn residual_layers_run() {
-    let network = "h = Dense(3)\n r = Residual(activation = tanh)\n k = Dense(1)\n output = k(r(h(x)))[0]";
+    let network =
+        "h = Dense(3)\n r = Residual(Sequential(Dense(3), tanh))\n k = Dense(1)\n output = k(r(h(x)))[0]";
     fit(
         network,
         "h.*, r.*, k.* ~ Normal(scale = 0.1)",
@@ -134,6 +134,17 @@ fn embeddings_run() {
     run("examples/eight-schools/test.bnn", text);
 }
 
+#[test]
+fn pools_run() {
+    let network = "i = Conv(4, 1, 1)\n p = Sequential(MaxPool(2), MeanPool(2, stride = 1))\n k = Linear(1)
+           output = k(flatten(p(i(repeat(x, 4, 4)))))[0]";
+    fit(
+        network,
+        "i.*, k.* ~ Normal(scale = 0.1)",
+        "optimiser = Adam(1e-3)",
+    );
+}
+
 /// Each block keeps the four channels or projects to eight, and the dense blocks append channels.
 #[test]
 fn blocks_of_deep_networks_run() {
@@ -148,8 +159,13 @@ fn blocks_of_deep_networks_run() {
         "PreProjection(8)",
         "PreBottleneck()",
         "PreBottleneckProjection(2)",
-        "DenseBlock(3)",
-        "DenseTransition(2)",
+        "BasicStage(8, 2)",
+        "BottleneckStage(2, 2)",
+        "PreStage(8, 2)",
+        "PreBottleneckStage(2, 2)",
+        "GrowthBlock(3)",
+        "GrowthBottleneck(3)",
+        "GrowthTransition(2)",
     ] {
         let network = format!(
             "i = Conv(4, 1, 1)\n a = {block}\n k = Linear(1)\n output = k(flatten(a(i(repeat(x, 2, 2)))))[0]"
@@ -171,6 +187,8 @@ fn deep_networks_run() {
         ("PreResNet(1, blocks = 2, width = 2)", 4),
         ("WideResNet(1, blocks = 1, widen = 1)", 4),
         ("DenseNet(1, blocks = 2, growth = 2)", 4),
+        ("BottleneckDenseNet(1, blocks = 2, growth = 2)", 4),
+        ("LargeDenseNet(1, 1, 2, 1, 1, growth = 2)", 32),
     ] {
         let text = format!("a = {network}\n output = a(repeat(x, {side}, {side}))[0]");
         fit(&text, "a.* ~ Normal(scale = 0.1)", "optimiser = Adam(1e-3)");

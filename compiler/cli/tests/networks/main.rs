@@ -83,6 +83,10 @@ fn training_of_small_networks_agrees_with_the_reference_interpreter() {
             "dense",
             format!("DenseNet(3, blocks = 2, growth = 2, {norm}, activation = tanh)"),
         ),
+        (
+            "bottlenecks",
+            format!("BottleneckDenseNet(3, blocks = 2, growth = 2, {norm}, activation = tanh)"),
+        ),
     ] {
         // The weights after four steps depend on the gradients at four points.
         let program = network(&net, 3, 8).replace("steps = 1", "steps = 4, optimiser = SGD(1e-3)");

@@ -93,3 +93,33 @@ fn wide_and_dense_networks_have_the_published_parameters() {
     assert_eq!(expected, 1_019_722);
     has_parameters("dense", "DenseNet(10)", expected);
 }
+
+/// The blocks with bottlenecks, and transitions that halve the number of channels.
+#[test]
+fn bottleneck_dense_networks_have_the_published_parameters() {
+    let parameters = |start: usize, growth: usize, stages: &[usize]| {
+        let (mut channels, mut sum) = (2 * growth, conv(3, 2 * growth, start));
+        for (at, blocks) in stages.iter().enumerate() {
+            for _ in 0..*blocks {
+                sum += 2 * channels + conv(channels, 4 * growth, 1);
+                sum += 8 * growth + conv(4 * growth, growth, 3);
+                channels += growth;
+            }
+            if at + 1 < stages.len() {
+                sum += 2 * channels + conv(channels, channels / 2, 1);
+                channels /= 2;
+            }
+        }
+        (sum + 2 * channels, channels)
+    };
+    let (small, channels) = parameters(3, 12, &[16, 16, 16]);
+    let expected = small + 10 * channels + 10;
+    // The paper gives 0.8 million.
+    assert_eq!(expected, 769_162);
+    has_parameters("dense-bc-100", "BottleneckDenseNet(10)", expected);
+    let (large, channels) = parameters(7, 32, &[6, 12, 24, 16]);
+    let (expected, first_norm) = (large + 1000 * channels + 1000, 128);
+    assert_eq!(expected + first_norm, 7_978_856);
+    let ten = large + first_norm + 10 * channels + 10;
+    has_parameters("dense-121", "LargeDenseNet(10)", ten);
+}
