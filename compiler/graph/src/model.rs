@@ -57,6 +57,8 @@ pub struct Site {
     pub support: Support,
     /// True if every example has its own value.
     pub local: bool,
+    /// The start that a layer declares for its weights, `start = he`. A posterior can replace it.
+    pub start: Option<Init>,
 }
 
 /// A mean over the rows of a training step. The trained model stores the average of this mean over

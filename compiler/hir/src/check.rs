@@ -20,6 +20,7 @@ mod images;
 mod infer;
 mod items;
 mod layer;
+pub mod made;
 mod mentions;
 mod model;
 pub mod names;

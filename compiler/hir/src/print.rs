@@ -141,6 +141,9 @@ impl<'a> Printer<'a> {
         let result = self.ty(&item.result);
         let head = format!("layer {}({params})({inputs}) -> {result}", item.name);
         self.open(&head, &item.doc);
+        if let Some(rule) = item.start {
+            self.line(&format!("start = {}", rule.name()));
+        }
         self.block(&item.body);
         self.close();
     }

@@ -1,6 +1,7 @@
 //! Checks REPL entries. An entry may use the variables of earlier entries.
 
-use crate::check::body::{BodyKind, Calls, Checker, DistValue, Made};
+use crate::check::body::{BodyKind, Calls, Checker, DistValue};
+use crate::check::made::Made;
 use crate::check::names::ItemNames;
 use crate::dims::DimExpr;
 use crate::tree::{Local, LocalId, LocalKind, Locals, Module, TypedExpr, TypedStmt};

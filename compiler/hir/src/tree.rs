@@ -153,6 +153,8 @@ pub struct LayerItem {
     pub locals: Locals,
     /// The constructor parameters.
     pub params: Vec<ParamBinding>,
+    /// The rule for the starts of the weights of the layer, and of the layers in it, from `start = he`.
+    pub start: Option<ScaledStart>,
     /// The arrays to which the layers made of each parameter of type `layer` are applied: the parameter and the number of axes.
     pub applied: BTreeSet<(LocalId, usize)>,
     /// The inputs of each call.
@@ -351,17 +353,20 @@ pub enum ScaledStart {
     He,
     /// Uniform with variance `2 / (fan_in + fan_out)` (Glorot and Bengio 2010).
     Glorot,
+    /// Normal with variance `1 / fan_in` (LeCun et al. 1998).
+    LeCun,
 }
 
 impl ScaledStart {
     /// All rules.
-    pub const ALL: [ScaledStart; 2] = [ScaledStart::He, ScaledStart::Glorot];
+    pub const ALL: [ScaledStart; 3] = [ScaledStart::He, ScaledStart::Glorot, ScaledStart::LeCun];
 
     /// Returns the name of the rule in programs.
     pub fn name(self) -> &'static str {
         match self {
             ScaledStart::He => "he",
             ScaledStart::Glorot => "glorot",
+            ScaledStart::LeCun => "lecun",
         }
     }
 }

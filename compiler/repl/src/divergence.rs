@@ -94,6 +94,7 @@ pub fn divergence(
         ty,
         support,
         local: false,
+        start: None,
     };
     // The ends of a uniform distribution are parameters, so its declared support does not contain
     // them. For two distributions on intervals, the declared ends therefore determine whether the

@@ -111,6 +111,7 @@ fn site_of(group: &SitePosterior) -> Site {
         ty: Type::real(Shape::fixed(&[group.members.iter().map(free_elements).sum()])),
         support: Support::Real,
         local: false,
+        start: None,
     }
 }
 

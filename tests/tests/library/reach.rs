@@ -268,6 +268,7 @@ fn kl_divergences_are_finite_where_the_moments_exist() {
                 ty: distribution.value.clone(),
                 support: distribution.support,
                 local: false,
+                start: None,
             };
             let prior = constant(distribution, p.values);
             let found = finiteness(&site, &posterior, Placement::Inside, &prior);

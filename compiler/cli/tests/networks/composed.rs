@@ -1,7 +1,8 @@
-//! Tests layers that are made of others, lists of lists of layers, and sizes that are quotients.
+//! Tests layers that are made of others, lists of lists of layers, sizes that are quotients, and starts that layers declare.
 
 use crate::{run, run_with};
 use serde_json::Value;
+use std::path::PathBuf;
 
 /// Runs two versions of a network that must compute the same. All weights start at the same value, because random starts depend on
 /// the names of the weights.
@@ -109,6 +110,109 @@ fn quotients_of_integers_round_down() {
     let output = run("quotients", "check", 7, &program);
     assert_eq!(output.status, 0, "{}", output.stderr);
     assert!(output.stdout.contains("([3, 7])"), "{}", output.stdout);
+}
+
+/// Returns the mean square of the outputs of a network at the start, for an image of 8 by 8 pixels with three channels.
+fn mean_square_at_start(name: &str, net: &str, layers: &str) -> f64 {
+    let program = format!(
+        "{layers}model M(x: real[192]) -> y: real {{\n  net = {net}\n  f = net(reshape(x, 3, 8, 8))\n  y ~ Normal(mean(f * f), 1)\n}}\n\
+         infer fit = map(M, d) {{ steps = 1, optimiser = SGD(1e-30) }}"
+    );
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"))
+        .join("networks")
+        .join(name)
+        .join("out");
+    let options = ["--overwrite", "--out", &folder.to_string_lossy()];
+    let output = run_with(name, "run", &options, 192, &program);
+    assert_eq!(output.status, 0, "{}", output.stderr);
+    let table = std::fs::read_to_string(folder.join("predictions.csv")).expect("the predictions");
+    let mut lines = table.lines();
+    let at = lines
+        .next()
+        .and_then(|head| head.split(',').position(|column| column == "mean"));
+    let mean = |line: &str| line.split(',').nth(at?)?.parse::<f64>().ok();
+    let means: Vec<f64> = lines.filter_map(mean).collect();
+    assert!(!means.is_empty(), "{table}");
+    means.iter().sum::<f64>() / means.len() as f64
+}
+
+/// The rule of He et al. keeps the mean square of activations in a chain, and that of LeCun et al. halves it. With the default of dense
+/// layers it is divided by six in each of the twelve rectified layers, to below 1e-9. The networks end with means over positions and a dense
+/// layer, which reduce the mean square to at least a hundredth.
+#[test]
+fn declared_starts_keep_the_scale_of_activations() {
+    let chain = "layer Chain(width: int)(x: real[c, h, w]) -> real[width, h, w] {\n  start = he\n  \
+                 blocks = Sequential([ConvBlock(width) for i in 0..12])\n  return blocks(x)\n}\n";
+    let plain = chain.replace("  start = he\n", "");
+    let [declared, default] = [("declared", chain), ("undeclared", &plain)]
+        .map(|(name, layer)| mean_square_at_start(name, "Chain(32)", layer));
+    assert!((0.02..10.0).contains(&declared), "{declared}");
+    assert!(default < 1e-7, "{default}");
+    for (name, net) in [
+        (
+            "scale-residual",
+            "ResNet(10, 1, 1, 1, 1, width = 8, norm = Identity())",
+        ),
+        (
+            "scale-pre",
+            "PreResNet(10, blocks = 8, width = 8, norm = Identity())",
+        ),
+    ] {
+        let scale = mean_square_at_start(name, net, "");
+        assert!((3e-3..20.0).contains(&scale), "{name}: {scale}");
+    }
+}
+
+/// A posterior replaces the starts that a layer declares, and an inner layer has its own.
+#[test]
+fn starts_are_replaced_by_posteriors_and_inner_layers() {
+    let layers = "layer Inner()(x: real[n]) -> real[n] {\n  start = glorot\n  w: real[n, n] ~ Normal(0, 1)\n  return w @ x\n}\n\
+                  layer Outer()(x: real[n]) -> real[n] {\n  start = he\n  inner = Inner()\n  out = Linear(n)\n  \
+                  return out(tanh(inner(x)))\n}\n";
+    let values = |name: &str, posterior: &str, target: &str| -> Vec<(f64, f64)> {
+        let program = format!(
+            "{layers}model M(x: real[12]) -> y: index(3) {{\n  net = Outer()\n  y ~ Categorical(logits = net(x[0..3]))\n}}\n{posterior}\
+             infer fit = map({target}, d) {{ steps = 1, optimiser = SGD(1e-30) }}"
+        );
+        let output = run_with(name, "run", &["--json"], 12, &program);
+        assert_eq!(output.status, 0, "{}", output.stderr);
+        let result: Value = serde_json::from_str(&output.stdout).expect("a JSON object");
+        let weights = ["net.inner.w", "net.out.w"].map(|path| {
+            let mean = &result["infer"]["fit"]["parameters"][path]["mean"];
+            let rows = mean
+                .as_array()
+                .expect("a matrix")
+                .iter()
+                .flat_map(|row| row.as_array());
+            let weights: Vec<f64> = rows.flatten().filter_map(Value::as_f64).collect();
+            let largest = weights
+                .iter()
+                .fold(0.0f64, |largest, weight| largest.max(weight.abs()));
+            let squares: f64 = weights.iter().map(|weight| weight * weight).sum();
+            (largest, squares / weights.len() as f64)
+        });
+        weights.to_vec()
+    };
+    let declared = values("starts", "", "M");
+    // Glorot's uniform distribution ends at sqrt(6 / 6), and the variance of He's is 2 / 3. The default ends at 0.577.
+    assert!((0.58..1.0).contains(&declared[0].0), "{declared:?}");
+    assert!((0.2..2.0).contains(&declared[1].1), "{declared:?}");
+    let replaced = values("replaced", "posterior Q of M {\n  net.* ~ Point(0.25)\n}\n", "Q");
+    assert_eq!(replaced, [(0.25, 0.0625), (0.25, 0.0625)]);
+}
+
+#[test]
+fn a_second_start_of_a_layer_is_rejected() {
+    let program = "layer Twice()(x: real[n]) -> real[n] {\n  start = he\n  start = lecun\n  inner = Linear(n)\n  return inner(x)\n}\n\
+                   model M(x: real[12]) -> y: index(12) {\n  net = Twice()\n  y ~ Categorical(logits = net(x))\n}\n\
+                   infer fit = map(M, d) { steps = 1 }";
+    let output = run("twice", "check", 12, program);
+    assert_eq!(output.status, 1, "{}", output.stdout);
+    assert!(
+        output.stderr.contains("`start` already has a value"),
+        "{}",
+        output.stderr
+    );
 }
 
 #[test]

@@ -1,14 +1,14 @@
 //! The state of checking one item: the item's variables, scopes, layers and diagnostics.
 
+use super::made::Made;
 use super::names::{Def, ItemNames};
 use super::output_uses::{Needs, Use};
-use super::solve::Solver;
 use crate::builtin::{self, BuiltinRule};
 use crate::constant::constant;
 use crate::diagnostics::{names as report, types};
 use crate::dims::{Atom, DimExpr};
 use crate::range::Range;
-use crate::tree::{Composition, LayerId, Local, LocalId, LocalKind, Locals, Module, TypedExpr, TypedExprKind};
+use crate::tree::{Local, LocalId, LocalKind, Locals, Module, ScaledStart, TypedExpr, TypedExprKind};
 use crate::types::{Elem, Ty};
 use crate::{show, walk};
 use bnnc_base::diagnostic::{Diagnostic, Severity};
@@ -65,36 +65,6 @@ pub struct DistValue {
     pub elementwise: bool,
 }
 
-/// A layer instance, or a list of instances.
-#[derive(Clone, Debug)]
-pub enum Made {
-    /// One layer instance, and the dims that its arguments determine.
-    One(LayerId, Solver),
-    /// A layer that a parameter of type `layer` describes: its result has the dims of its input.
-    Shaped(LocalId),
-    /// A function of one array, as a part of `Sequential` or `Residual`.
-    Function(TypedExpr),
-    /// A layer that is made of others.
-    Composed(Composition, Vec<Made>),
-    /// `[Layer(..) for i in from..to]`.
-    Each(LayerRange),
-    /// `[Layer(..), Layer(..)]`.
-    List(Vec<Made>),
-}
-
-/// `[Layer(..) for i in from..to]`.
-#[derive(Clone, Debug)]
-pub struct LayerRange {
-    /// The counter. The dims of the element may depend on it.
-    pub counter: LocalId,
-    /// The first value of the counter.
-    pub first: DimExpr,
-    /// The number of elements.
-    pub length: DimExpr,
-    /// The element.
-    pub element: Box<Made>,
-}
-
 /// The first call of each layer instance: the dims of its inputs, and its position in the program.
 pub type Calls = HashMap<(LocalId, Vec<i64>), (Vec<Vec<DimExpr>>, Span)>;
 
@@ -139,6 +109,8 @@ pub struct Checker<'a> {
     pub calls: Calls,
     /// The numbers of axes of the arrays to which the layers made of each parameter of type `layer` are applied.
     pub applied: BTreeSet<(LocalId, usize)>,
+    /// The rule that a layer declares for the starts of its weights, with the position of the line.
+    pub start: Option<(ScaledStart, Span)>,
     /// Parameters whose types have not been read yet.
     pub untyped: HashSet<LocalId>,
     /// The outputs of a model.
@@ -189,6 +161,7 @@ impl<'a> Checker<'a> {
             made: HashMap::new(),
             calls: Calls::new(),
             applied: BTreeSet::new(),
+            start: None,
             untyped: HashSet::new(),
             outputs: HashMap::new(),
             uses: HashMap::new(),

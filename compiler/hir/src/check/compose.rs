@@ -1,7 +1,8 @@
 //! Checks the construction of layers that are made of others: `Sequential(a, b, ..)` and `Residual(inner, projection)`.
 
-use super::body::{BodyKind, Checker, Made, error};
+use super::body::{BodyKind, Checker, error};
 use super::expr::Want;
+use super::made::Made;
 use super::names::Def;
 use crate::builtin::{self, BuiltinRule};
 use crate::diagnostics::{composed as report, elaborate, statements, types};

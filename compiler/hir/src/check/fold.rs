@@ -1,8 +1,9 @@
 //! Checks `fold(layers, x)`, which applies the layers of a list one after the other.
 
-use super::body::{Checker, LayerRange, Made, error};
+use super::body::{Checker, error};
 use super::call::{Lifts, Signature};
 use super::fit::ParamSlot;
+use super::made::{LayerRange, Made};
 use super::solve::{Solver, all_equal};
 use crate::diagnostics::{composed, folds as report};
 use crate::dims::{Atom, DimExpr};
@@ -206,13 +207,10 @@ impl Checker<'_> {
     }
 
     /// Checks a call of a layer that is made of other layers.
-    pub fn call_composed(
-        &mut self,
-        callee: TypedExpr,
-        (root, path, made): (LocalId, Vec<i64>, Made),
-        args: &[ast::Arg],
-        span: Span,
-    ) -> TypedExpr {
+    pub fn call_composed(&mut self, callee: TypedExpr, args: &[ast::Arg], span: Span) -> TypedExpr {
+        let Some((root, path, made)) = self.made(&callee) else {
+            return self.skip(args, span);
+        };
         let Some(value) = self.one_input(root, args, span) else {
             return error(span);
         };

@@ -1,14 +1,15 @@
 //! Checks layers: the items, the construction of instances, and their calls.
 
-use super::body::{BodyKind, Checker, LayerRange, Made, error};
+use super::body::{BodyKind, Checker, error};
 use super::call::{Lifts, Signature};
 use super::expr::Want;
+use super::made::{LayerRange, Made};
 use super::names::Def;
 use super::session::CheckSession;
 use super::solve::Solver;
 use crate::constant::constant;
 use crate::diagnostics::{elaborate, layer_arguments as arguments, model as report, statements, types};
-use crate::dims::{Atom, DimExpr};
+use crate::dims::DimExpr;
 use crate::show;
 use crate::tree::{
     LayerId, LayerItem, LocalId, LocalKind, TypedComprehension, TypedExpr, TypedExprKind, TypedIndex,
@@ -40,6 +41,7 @@ pub fn check(session: &mut CheckSession<'_>, id: LayerId, item: &ast::LayerDecl,
     let taken: Vec<LocalId> = inputs.iter().map(|input| input.local).collect();
     body.missing_activations(&taken, &statements);
     let doc = session.module.layers[id].doc.clone();
+    let start = body.start.map(|(rule, _)| rule);
     let applied = std::mem::take(&mut body.applied);
     let (locals, diagnostics) = body.finish();
     session.diagnostics.extend(diagnostics);
@@ -48,6 +50,7 @@ pub fn check(session: &mut CheckSession<'_>, id: LayerId, item: &ast::LayerDecl,
         doc,
         locals,
         params,
+        start,
         applied,
         inputs,
         result,
@@ -180,7 +183,10 @@ impl Checker<'_> {
     ) -> (TypedExpr, Option<Made>) {
         let ty = Ty::List(Box::new(element), length);
         let is_above = |made: &Made| made.layers().is_some_and(|count| count > MOST_LAYERS);
-        if let Some(count) = made.layers().filter(|_| is_above(&made) && !made.elements().any(is_above)) {
+        if let Some(count) = made
+            .layers()
+            .filter(|_| is_above(&made) && !made.elements().any(is_above))
+        {
             self.report(*elaborate::too_many_layers(span, count));
         }
         (TypedExpr::new(kind, ty, span), Some(made))
@@ -246,7 +252,12 @@ impl Checker<'_> {
         {
             let takes = show::ty(&input.param.ty, &layer.locals);
             self.report(arguments::other_axes(
-                value.span, &layer.name, &takes, callee, param, axes,
+                value.span,
+                &layer.name,
+                &takes,
+                callee,
+                param,
+                axes,
             ));
         }
     }
@@ -336,7 +347,7 @@ impl Checker<'_> {
                 };
                 return self.call_shaped(callee, called, args, span);
             }
-            made @ Made::Composed(..) => return self.call_composed(callee, (root, path, made), args, span),
+            Made::Composed(..) => return self.call_composed(callee, args, span),
             Made::Each(_) | Made::List(_) | Made::Function(_) => return self.skip(args, span),
         };
         let item = &self.module.layers[id];
@@ -476,67 +487,6 @@ impl Checker<'_> {
             if !name.starts_with('_') && !self.calls.keys().any(|(called, _)| *called == local) {
                 self.report(report::never_called(span, &name));
             }
-        }
-    }
-}
-
-impl LayerRange {
-    /// Returns the element at a position of the list.
-    pub fn at(&self, position: &DimExpr) -> Made {
-        self.element.with(self.counter, &self.first.plus(position, 1))
-    }
-}
-
-impl Made {
-    /// Returns the number of layers in a list and in the lists and layers that it contains. Returns `None` if a length is not a number.
-    pub fn layers(&self) -> Option<i64> {
-        match self {
-            Made::One(..) | Made::Shaped(_) | Made::Function(_) => Some(1),
-            Made::Each(each) => Some(each.length.as_number()?.saturating_mul(each.element.layers()?)),
-            Made::List(elements) | Made::Composed(_, elements) => elements
-                .iter()
-                .try_fold(0i64, |sum, element| Some(sum.saturating_add(element.layers()?))),
-        }
-    }
-
-    /// Returns the layers or lists of which a list or a layer consists.
-    pub fn elements(&self) -> impl Iterator<Item = &Made> {
-        match self {
-            Made::One(..) | Made::Shaped(_) | Made::Function(_) => &[],
-            Made::Each(each) => std::slice::from_ref(&*each.element),
-            Made::List(elements) | Made::Composed(_, elements) => elements.as_slice(),
-        }
-        .iter()
-    }
-
-    /// Returns the length of a list.
-    pub fn length(&self) -> Option<DimExpr> {
-        match self {
-            Made::List(elements) => Some(DimExpr::number(elements.len() as i64)),
-            Made::Each(each) => Some(each.length.clone()),
-            Made::One(..) | Made::Shaped(_) | Made::Function(_) | Made::Composed(..) => None,
-        }
-    }
-
-    /// Replaces a counter by a value in all dims.
-    fn with(&self, counter: LocalId, value: &DimExpr) -> Made {
-        let replace =
-            |dim: &DimExpr| dim.substitute(&|atom| (*atom == Atom::Local(counter)).then(|| value.clone()));
-        match self {
-            Made::One(id, solver) => Made::One(*id, solver.replaced(&Atom::Local(counter), value)),
-            Made::Shaped(parameter) => Made::Shaped(*parameter),
-            Made::Each(each) => Made::Each(LayerRange {
-                counter: each.counter,
-                first: replace(&each.first),
-                length: replace(&each.length),
-                element: Box::new(each.element.with(counter, value)),
-            }),
-            Made::List(elements) => Made::List(elements.iter().map(|one| one.with(counter, value)).collect()),
-            Made::Composed(composition, elements) => {
-                let elements = elements.iter().map(|one| one.with(counter, value));
-                Made::Composed(*composition, elements.collect())
-            }
-            Made::Function(function) => Made::Function(function.clone()),
         }
     }
 }

@@ -256,7 +256,7 @@ fn starts(
 
 impl Checker<'_> {
     /// Returns the rule that an argument names, unless a constant or a function has this name.
-    fn scaled_start(&self, written: &ast::Expr) -> Option<ScaledStart> {
+    pub fn scaled_start(&self, written: &ast::Expr) -> Option<ScaledStart> {
         let name = written.as_name().filter(|name| self.find_item(name).is_none())?;
         ScaledStart::ALL.into_iter().find(|rule| rule.name() == &**name)
     }

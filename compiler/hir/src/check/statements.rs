@@ -3,7 +3,7 @@
 use super::body::{BodyKind, Checker};
 use super::expr::Want;
 use super::sample::Tilde;
-use crate::diagnostics::{model as report_model, statements as report};
+use crate::diagnostics::{model as report_model, names, statements as report};
 use crate::sign;
 use crate::tree::{LocalKind, TypedStmt};
 use crate::types::{Elem, Ty};
@@ -116,6 +116,12 @@ impl Checker<'_> {
             },
             _ => None,
         };
+        if let Some((target, span)) = &name
+            && ty.is_none()
+            && self.starts_weights(target, *span, value)
+        {
+            return None;
+        }
         let declared = ty.map(|ty| self.ty(ty, false));
         let makes = self.makes_layer(value);
         if makes && in_for {
@@ -175,6 +181,24 @@ impl Checker<'_> {
         }
         self.later.remove(&name);
         Some(TypedStmt::Let(local, value))
+    }
+
+    /// Reads the line `start = he` of a layer: the rule for the starts of its weights. Returns whether the line is one.
+    fn starts_weights(&mut self, target: &str, span: Span, value: &ast::Expr) -> bool {
+        let is_variable = value
+            .as_name()
+            .is_some_and(|name| self.peek_local(name).is_some());
+        let rule = match self.place == BodyKind::Layer && target == "start" && !is_variable {
+            true => self.scaled_start(value),
+            false => None,
+        };
+        let Some(rule) = rule else { return false };
+        self.later.remove(target);
+        match self.start {
+            Some((_, first)) => self.report(names::rebound(target, first, span)),
+            None => self.start = Some((rule, span)),
+        }
+        true
     }
 
     fn repeat(

@@ -104,7 +104,9 @@ impl<'a> Elaborator<'a> {
         let layer = match (layer, inputs.as_slice()) {
             (Datum::Layer(layer), _) => layer,
             (Datum::Composed(Composition::Sequential, parts), [x]) => {
-                return parts.iter().try_fold(x.clone(), |x, part| self.fold(part, x, span));
+                return parts
+                    .iter()
+                    .try_fold(x.clone(), |x, part| self.fold(part, x, span));
             }
             (Datum::Composed(Composition::Residual, parts), [x]) => return self.residual(parts, x, span),
             (Datum::Function(callee), _) => return self.call(*callee, inputs, span),
@@ -118,12 +120,16 @@ impl<'a> Elaborator<'a> {
         let mut frame = Frame::new(&item.locals, &path);
         let parameters = self.lift(&item.params, layer.args.clone(), span)?;
         let inputs = self.lift(&item.inputs, inputs, span)?;
-        self.nested(span, |this| {
+        let outer = self.start;
+        self.start = item.start.or(outer);
+        let result = self.nested(span, |this| {
             this.bind_arguments(&item.params, parameters, &mut frame, span)?;
             this.same_dims(layer, &inputs, &mut frame, span)?;
             this.bind_arguments(&item.inputs, inputs, &mut frame, span)?;
             this.body(&item.body, &mut frame)
-        })
+        });
+        self.start = outer;
+        result
     }
 
     /// Rejects inputs that do not have the dims that the layer takes. `frame` has the parameters of the layer, and receives the dim names

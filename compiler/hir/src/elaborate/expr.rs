@@ -102,18 +102,27 @@ impl<'a> Elaborator<'a> {
                 let operand = self.expr(operand, frame)?;
                 self.unary(*op, operand, span)
             }
-            TypedExprKind::Binary(op, left, right) => {
-                let left = self.expr(left, frame)?;
-                let right = self.expr(right, frame)?;
-                match (op, &left, &right) {
-                    // The type of a quotient is `int` where it is a size, a position or an argument for an `int` parameter.
-                    (BinaryOp::Div, Datum::Static(a), Datum::Static(b)) if expr.ty == Ty::int() && *b > 0 => {
-                        Ok(Datum::Static(a.div_euclid(*b)))
-                    }
-                    _ => self.binary(*op, left, right, span),
-                }
-            }
+            TypedExprKind::Binary(op, left, right) => self.operation(*op, [left, right], expr, frame),
             TypedExprKind::If(condition, yes, no) => self.choice([condition, yes, no], frame, span),
+        }
+    }
+
+    /// Elaborates `left op right`.
+    fn operation(
+        &mut self,
+        op: BinaryOp,
+        [left, right]: [&TypedExpr; 2],
+        whole: &TypedExpr,
+        frame: &mut Frame<'a>,
+    ) -> Elaborated<Datum> {
+        let left = self.expr(left, frame)?;
+        let right = self.expr(right, frame)?;
+        match (op, &left, &right) {
+            // The type of a quotient is `int` where it is a size, a position or an argument for an `int` parameter.
+            (BinaryOp::Div, Datum::Static(a), Datum::Static(b)) if whole.ty == Ty::int() && *b > 0 => {
+                Ok(Datum::Static(a.div_euclid(*b)))
+            }
+            _ => self.binary(op, left, right, whole.span),
         }
     }
 

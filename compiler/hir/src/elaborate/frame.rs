@@ -6,7 +6,7 @@ use super::observed_range::ObservedRange;
 use crate::diagnostics::elaborate::limit;
 use crate::dims::DimExpr;
 use crate::show;
-use crate::tree::{LocalId, Locals, Module};
+use crate::tree::{LocalId, Locals, Module, ScaledStart};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::dtype::DType;
 use bnnc_base::shape::Shape;
@@ -111,6 +111,8 @@ pub struct Elaborator<'a> {
     /// The values of sites by path. A layer that is called twice finds its weights here, so both
     /// calls share them.
     pub site_values: HashMap<String, Value>,
+    /// The rule for the starts of the weights of the layer that is being called.
+    pub start: Option<ScaledStart>,
     /// The running means of the model so far.
     pub running: Vec<bnnc_graph::model::RunningMean>,
     /// The path of the last assigned name, which is also the path of a running mean.
@@ -149,6 +151,7 @@ impl<'a> Elaborator<'a> {
             noise: None,
             sites: Vec::new(),
             site_values: HashMap::new(),
+            start: None,
             running: Vec::new(),
             assigned: String::new(),
             ranges_open: 0,

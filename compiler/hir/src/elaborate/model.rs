@@ -3,6 +3,7 @@
 use super::datum::{Datum, DistDatum};
 use super::dist::{CalledWith, support};
 use super::frame::{Elaborated, Elaborator, Frame};
+use super::start;
 use crate::diagnostics::elaborate::limit;
 use crate::tree::{ModelId, ModelItem, Module, ParamBinding, SampleStmt, TypedExprKind, TypedStmt};
 use crate::types::{Elem, Ty};
@@ -147,7 +148,8 @@ impl<'a> Elaborator<'a> {
         let Ty::Tensor(elem, dims) = &sample.ty else {
             return Err(limit(sample.span, "a site is a number or an array"));
         };
-        let ty = Type::new(elem.dtype(), self.shape_of(path, dims, frame, sample.span)?);
+        let shape = self.shape_of(path, dims, frame, sample.span)?;
+        let ty = Type::new(elem.dtype(), shape.clone());
         let arguments = self.arguments(dist, sample.span)?;
         let (declared, values) = (support(elem), CalledWith::Inside);
         let instance = self.instance(&arguments, ty.clone(), declared, values, sample.span)?;
@@ -161,6 +163,7 @@ impl<'a> Elaborator<'a> {
             ty,
             support,
             local: sample.per_example,
+            start: self.start.map(|rule| start::scaled(rule, &shape)),
         });
         Ok(value)
     }

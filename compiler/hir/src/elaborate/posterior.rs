@@ -362,7 +362,8 @@ impl<'a> Line<'a> {
             None if self.is_bounded() && support == POSITIVE => FamilyStart::Optimise(Init::Constant(1.0)),
             None if self.is_square(name) => FamilyStart::Optimise(Init::Constant(0.0)),
             None => {
-                let plain = start::default(support, shape, &own);
+                let plain = start::declared(support, shape, site)
+                    .unwrap_or_else(|| start::default(support, shape, &own));
                 let better = self.param(name).and_then(|param| match support == POSITIVE {
                     true => start::of_index(self.item(), param.local),
                     false => start::of_end(self.item(), param.local, &plain),

@@ -5,6 +5,7 @@ use crate::walk;
 use bnnc_abi::manifest::Init;
 use bnnc_base::shape::Shape;
 use bnnc_graph::dist::{Support, TailKind};
+use bnnc_graph::model::Site;
 
 /// The default start value of a positive parameter of a family.
 const START_SCALE: f64 = 0.05;
@@ -74,12 +75,19 @@ pub fn scaled(rule: ScaledStart, shape: &Shape) -> Init {
     };
     match rule {
         ScaledStart::He => Init::Normal(0.0, (2.0 / fan_in).sqrt()),
+        ScaledStart::LeCun => Init::Normal(0.0, fan_in.recip().sqrt()),
         ScaledStart::Glorot => {
             // The variance of a uniform variate between `-bound` and `bound` is `bound^2 / 3`.
             let bound = (6.0 / (fan_in + fan_out)).sqrt();
             Init::Uniform(-bound, bound)
         }
     }
+}
+
+/// Returns the start value that the layer of a site declares for it, `start = he`, if the parameter is the location of a family.
+pub fn declared(support: Support, shape: &Shape, site: &Site) -> Option<Init> {
+    let is_location = support == Support::Real && *shape == site.ty.shape;
+    site.start.clone().filter(|_| is_location)
 }
 
 /// Returns the default start value of a parameter. The locations of weights `[out, in, ..]` are drawn

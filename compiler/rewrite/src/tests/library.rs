@@ -338,6 +338,7 @@ pub fn regression(
             ty,
             support,
             local: false,
+            start: None,
         });
     }
     let mean = predictor(&mut b, &values, input);

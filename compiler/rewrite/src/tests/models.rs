@@ -60,6 +60,7 @@ fn site(name: &str, support: Support) -> Site {
         ty: Type::scalar(),
         support,
         local: false,
+        start: None,
     }
 }
 

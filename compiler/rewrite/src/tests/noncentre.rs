@@ -54,6 +54,7 @@ fn theta(support: Support) -> Site {
         ty: Type::real(Shape::fixed(&[SIZE])),
         support,
         local: false,
+        start: None,
     }
 }
 
