@@ -166,3 +166,21 @@ fn multi_line_items_and_items_of_different_kinds_are_separated() {
     // the end
     "#);
 }
+
+/// Lists of layers stay on one line if they fit. If they do not, each part has a line.
+#[test]
+fn layers_of_layers_and_folds_are_laid_out_as_calls() {
+    let text = "model M(x: real[d]) -> y: real {\nblocks=[[Block(4,norm=Residual( Linear(4) )) for j in 0 .. i+1]for i in 0..2]\nnet = Sequential(Dense(40, prior = Normal(0, 0.25)), tanh, [Residual(Sequential(Dense(40), tanh)) for i in 0..3], Dense(4))\ny~Normal(sum( fold(blocks,net( x ))),1)\n}\n";
+    insta::assert_snapshot!(format(text), @r"
+    model M(x: real[d]) -> y: real {
+      blocks = [[Block(4, norm = Residual(Linear(4))) for j in 0..i + 1] for i in 0..2]
+      net    = Sequential(
+        Dense(40, prior = Normal(0, 0.25)),
+        tanh,
+        [Residual(Sequential(Dense(40), tanh)) for i in 0..3],
+        Dense(4),
+      )
+      y ~ Normal(sum(fold(blocks, net(x))), 1)
+    }
+    ");
+}

@@ -89,6 +89,9 @@ const PIECES: &[&str] = &[
     ".*",
     "let ",
     "f(x = 1, y)",
+    "fold(b, x)",
+    "[[A(i) for j in 0..i] for i in 0..2]",
+    "Sequential(A(1), relu)",
     "\u{feff}",
 ];
 

@@ -93,6 +93,19 @@ model M(x: real[d]) -> c: index(3) {
 infer m = map(M, d) { epochs = 5 }
 infer l = laplace(M, d) { epochs = 5, structure = kronecker }
 "),
+    ("d.csv", "data d = csv(\"d.csv\") { inputs = [x, z], target = y }
+layer Block(width: int, depth: int)(x: real[width]) -> real[width] {
+  start = he
+  half: int = width / 2
+  blocks = [[Residual(Sequential(Dense(half), tanh, Linear(width))) for j in 0..i + 1] for i in 0..depth]
+  return fold(blocks, x)
+}
+model M(x: real[d]) -> y: real {
+  net = Sequential(Dense(4), tanh, [Block(4, 2)], Residual(Linear(3), projection = Dense(3)), Dense(1))
+  y ~ Normal(net(x)[0], 1)
+}
+infer m = map(M, d) { epochs = 5 }
+"),
     ("d.json", "data d = json(\"d.json\") { target = y }
 model M(s: real[m])(x: real) -> y: real {
   b: real[m] ~ Normal(0, 1)
