@@ -17,6 +17,7 @@ pub mod range;
 pub mod show;
 mod sign;
 pub mod sites;
+pub mod start_rules;
 pub mod tree;
 pub mod types;
 pub mod verify;
