@@ -26,7 +26,7 @@ fn fitted(settings: &[&str], outliers: Option<&str>) -> Value {
         file("test-labels"),
         // A `compare` item rejects outlier metrics if the data item does not have outliers.
         if has_outliers {
-            ", ood_entropy, ood_auroc"
+            ", ece(10), ece(15), ece(20), adaptive_ece, classwise_ece, aurc, ood_entropy, ood_auroc, ood_aupr, ood_fpr95"
         } else {
             ""
         },
@@ -75,6 +75,17 @@ fn the_test_images_as_outliers_have_an_auroc_of_one_half() {
         "{first}"
     );
     assert_eq!(found["rejection"].as_array().map(Vec::len), Some(10));
+    // At every threshold on the entropy, as many outliers as test rows are detected. The precision is one half, and the threshold that accepts
+    // 95 % of the test rows accepts 95 % of the outliers.
+    assert!((number(&metrics["ood_aupr"]) - 0.5).abs() < 1e-12, "{metrics}");
+    let accepted = number(&metrics["ood_fpr95"]);
+    assert!((0.95..0.96).contains(&accepted), "{accepted}");
+    let whole = &found["by_confidence"][0];
+    assert_eq!((number(&whole["threshold"]), number(&whole["share"])), (0.0, 1.0));
+    assert_eq!(number(&whole["accuracy"]), accuracy);
+    for (one, next) in (0..11).map(|at| (&found["by_confidence"][at], &found["by_confidence"][at + 1])) {
+        assert!(number(&one["share"]) >= number(&next["share"]), "{one} {next}");
+    }
 }
 
 #[test]

@@ -36,6 +36,10 @@ pub struct MetricDef {
     pub meaning: &'static str,
     /// The quantity from which the metric is computed.
     pub basis: Basis,
+    /// The call that means this metric: the name of a group of metrics, and the argument of this one. `None` if the metric has no argument.
+    pub call: Option<(&'static str, f64)>,
+    /// True if the printed table of a run has the metric. `result.json` and the report have all metrics.
+    pub printed: bool,
 }
 
 const fn metric(name: &'static str, basis: Basis, meaning: &'static str) -> MetricDef {
@@ -44,15 +48,37 @@ const fn metric(name: &'static str, basis: Basis, meaning: &'static str) -> Metr
         written: name,
         meaning,
         basis,
+        call: None,
+        printed: true,
     }
 }
 
-const fn coverage(name: &'static str, written: &'static str, meaning: &'static str) -> MetricDef {
+const fn coverage(name: &'static str, written: &'static str, level: f64, meaning: &'static str) -> MetricDef {
     MetricDef {
-        name,
         written,
-        meaning,
-        basis: Basis::Draws,
+        call: Some(("coverage", level)),
+        ..metric(name, Basis::Draws, meaning)
+    }
+}
+
+const fn calibration(
+    name: &'static str,
+    written: &'static str,
+    bins: f64,
+    meaning: &'static str,
+) -> MetricDef {
+    MetricDef {
+        written,
+        call: Some(("ece", bins)),
+        printed: false,
+        ..metric(name, Basis::Probabilities, meaning)
+    }
+}
+
+const fn unprinted(name: &'static str, meaning: &'static str) -> MetricDef {
+    MetricDef {
+        printed: false,
+        ..metric(name, Basis::Probabilities, meaning)
     }
 }
 
@@ -76,16 +102,19 @@ pub static ALL: &[MetricDef] = &[
     coverage(
         "coverage_50",
         "coverage(0.5)",
+        0.5,
         "fraction of targets inside the central 50 % interval: 0.5 is calibrated",
     ),
     coverage(
         "coverage_90",
         "coverage(0.9)",
+        0.9,
         "fraction of targets inside the central 90 % interval: 0.9 is calibrated",
     ),
     coverage(
         "coverage_95",
         "coverage(0.95)",
+        0.95,
         "fraction of targets inside the central 95 % interval: 0.95 is calibrated",
     ),
     metric(
@@ -113,10 +142,38 @@ pub static ALL: &[MetricDef] = &[
         Basis::Probabilities,
         "squared distance of the probabilities from the true class: smaller is better",
     ),
-    metric(
-        "ece",
-        Basis::Probabilities,
-        "expected calibration error: mean gap between probability and accuracy",
+    MetricDef {
+        printed: true,
+        ..calibration(
+            "ece",
+            "ece",
+            15.0,
+            "expected calibration error: mean gap between probability and accuracy, in 15 bins of equal width",
+        )
+    },
+    calibration(
+        "ece_10",
+        "ece(10)",
+        10.0,
+        "expected calibration error in 10 bins of equal width",
+    ),
+    calibration(
+        "ece_20",
+        "ece(20)",
+        20.0,
+        "expected calibration error in 20 bins of equal width",
+    ),
+    unprinted(
+        "adaptive_ece",
+        "expected calibration error in 15 bins with equal numbers of rows",
+    ),
+    unprinted(
+        "classwise_ece",
+        "expected calibration error of the probability of each class, in 15 bins of equal width, averaged over the classes",
+    ),
+    unprinted(
+        "aurc",
+        "area under the risk-coverage curve: error rate of the n most confident rows, averaged over n; smaller is better",
     ),
     metric(
         "entropy",
@@ -133,8 +190,24 @@ pub static ALL: &[MetricDef] = &[
         Basis::Outliers,
         "probability that an outlier has a larger entropy than a test row: 0.5 is chance, 1 is perfect separation",
     ),
+    metric(
+        "ood_aupr",
+        Basis::Outliers,
+        "average precision of detecting outliers by their entropy: the share of outliers is chance, 1 is perfect separation",
+    ),
+    metric(
+        "ood_fpr95",
+        Basis::Outliers,
+        "fraction of outliers that a threshold on the entropy accepts if it accepts 95 % of the test rows: smaller is better",
+    ),
     metric("time", Basis::Time, "seconds of fitting"),
 ];
+
+/// Returns the metrics that a call `NAME(argument)` may mean. The result is empty if `name` takes no argument.
+pub fn calls(name: &str) -> Vec<&'static MetricDef> {
+    let is_of = |metric: &&MetricDef| metric.call.is_some_and(|(own, _)| own == name);
+    ALL.iter().filter(is_of).collect()
+}
 
 /// Returns the metric with this name in `result.json`.
 pub fn find(name: &str) -> Option<&'static MetricDef> {

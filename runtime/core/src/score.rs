@@ -105,6 +105,27 @@ impl<'a> Scorer<'a> {
         lines
     }
 
+    /// For several thresholds of the confidence, returns the share and the accuracy of the rows whose confidence is at least
+    /// the threshold, for each output that is a class. Without such outputs, the result is empty.
+    pub fn by_confidence(&self) -> Vec<(f64, MetricSet)> {
+        let mut lines: Vec<(f64, MetricSet)> = Vec::new();
+        for (output, scores) in &self.each {
+            let Scores::Classes(scores, ..) = scores else {
+                continue;
+            };
+            for (at, line) in scores.by_confidence().into_iter().enumerate() {
+                if lines.len() == at {
+                    lines.push((line.threshold, Vec::new()));
+                }
+                let name = |quantity: &str| self.infer.quantity_name(output, quantity);
+                let values = [("share", line.share), ("accuracy", line.accuracy)];
+                let values = values.map(|(quantity, value)| (name(quantity), value));
+                lines[at].1.extend(values);
+            }
+        }
+        lines
+    }
+
     /// Returns the metrics of each output. If the model has several outputs, the joint log
     /// likelihood is first.
     pub fn finish(self) -> MetricSet {

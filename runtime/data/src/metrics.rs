@@ -10,14 +10,24 @@
 //! | `accuracy` | fraction of rows whose most probable class (the first, in a tie) is the true class | |
 //! | `nll` | minus the mean log probability of the true class | |
 //! | `brier` | mean of the sum over classes of (p - indicator) squared, 0 to 2 | Brier 1950 |
-//! | `ece` | mean gap between confidence and accuracy in 15 equal-width bins | Guo et al. 2017 |
+//! | `ece`, `ece_10`, `ece_20` | mean gap between confidence and accuracy in 15, 10 or 20 equal-width bins | Guo et al. 2017 |
+//! | `adaptive_ece` | the same in 15 bins with equal numbers of rows | Nguyen and O'Connor 2015 |
+//! | `classwise_ece` | mean over classes of the gap between the probability of the class and its frequency, in 15 equal-width bins | Kull et al. 2019 |
+//! | `aurc` | mean over n = 1 .. N of the error rate of the n most confident rows | Geifman and El-Yaniv 2019 |
 //! | `entropy` | mean of minus the sum over classes of p log p; only if there are outliers | |
 //! | `ood_entropy` | the same over the outliers | |
 //! | `ood_auroc` | probability that an outlier has a larger entropy than a test row, ties counting half | Hanley and McNeil 1982 |
+//! | `ood_aupr` | sum over thresholds of precision times the increase in recall, outliers being positive | Davis and Goadrich 2006 |
+//! | `ood_fpr95` | fraction of outliers with an entropy up to the threshold that accepts 95 % of the test rows | Liang et al. 2018 |
 
+mod calibration;
+mod classes;
+mod confident;
 mod squares;
 mod unsure;
 
+pub use classes::ClassScores;
+pub use confident::{THRESHOLDS, ThresholdLine};
 pub use unsure::{REJECTED, Unsure};
 
 use crate::standardise::Standardisation;
@@ -257,142 +267,6 @@ impl RealScores {
             ("sd".to_string(), self.squares.root_mean().and(self.sd.get())),
         ]);
         present(metrics)
-    }
-}
-
-/// Kernels may compute probabilities in single precision. A probability below this value is
-/// therefore zero or has lost digits.
-const SMALLEST_PROBABILITY: f64 = f32::MIN_POSITIVE as f64;
-
-/// Scores of class outputs, accumulated batch by batch.
-#[derive(Clone, Debug)]
-pub struct ClassScores {
-    classes: usize,
-    log_likelihood: Mean,
-    right: Mean,
-    nll: Mean,
-    brier: Mean,
-    /// The number of rows in each bin, the sum of their confidences, and the number of correct
-    /// predictions.
-    bins: [(f64, f64, f64); CALIBRATION_BINS],
-    /// The predictive entropy of each row, and whether its predicted class is the true class.
-    unsure: Unsure,
-}
-
-impl ClassScores {
-    /// Creates scores without rows, for this number of classes.
-    pub fn new(classes: usize) -> ClassScores {
-        let zero = Mean::default();
-        let bins = [(0.0, 0.0, 0.0); CALIBRATION_BINS];
-        ClassScores {
-            classes,
-            log_likelihood: zero,
-            right: zero,
-            nll: zero,
-            brier: zero,
-            bins,
-            unsure: Unsure::default(),
-        }
-    }
-
-    /// Adds log likelihoods of the targets, `[draws, rows]`.
-    pub fn add_log_likelihood(&mut self, log_likelihood: DrawMatrix<'_>) {
-        (0..log_likelihood.rows)
-            .for_each(|row| self.log_likelihood.add(log_mean_exp(log_likelihood.of_row(row))));
-    }
-
-    /// Adds class probabilities together with the log likelihoods `[draws, rows]` of the targets. A
-    /// log likelihood stays finite even if the probability itself is rounded to zero.
-    pub fn add_classes(
-        &mut self,
-        probabilities: &[f64],
-        targets: &[i32],
-        log_likelihood: Option<DrawMatrix<'_>>,
-    ) {
-        if probabilities.is_empty() {
-            return;
-        }
-        for (row, &target) in targets.iter().enumerate() {
-            let p = self.average(probabilities, targets.len(), row);
-            let target = usize::try_from(target).unwrap_or(usize::MAX);
-            let of_target = p.get(target).copied().unwrap_or(0.0);
-            let known = log_likelihood
-                .as_ref()
-                .filter(|_| of_target < SMALLEST_PROBABILITY);
-            let log = known.map_or_else(|| of_target.ln(), |draws| log_mean_exp(draws.of_row(row)));
-            self.add_row(&p, target, -log);
-        }
-    }
-
-    /// Adds class probabilities `[draws, rows, classes]` of outliers.
-    pub fn add_outliers(&mut self, probabilities: &[f64], rows: usize) {
-        if probabilities.is_empty() {
-            return;
-        }
-        for row in 0..rows {
-            let p = self.average(probabilities, rows, row);
-            self.unsure.add_outlier(&p);
-        }
-    }
-
-    /// Returns the probabilities of one row, averaged over the draws.
-    fn average(&self, probabilities: &[f64], rows: usize, row: usize) -> Vec<f64> {
-        // Each probability is summed over the draws. If there are many classes, the draws of one
-        // probability are far apart in memory. The outer loop is therefore over draws.
-        let mut means = vec![Mean::default(); self.classes];
-        for draw in probabilities.chunks_exact((rows * self.classes).max(1)) {
-            let of_row = &draw[row * self.classes..(row + 1) * self.classes];
-            means.iter_mut().zip(of_row).for_each(|(mean, p)| mean.add(*p));
-        }
-        means
-            .into_iter()
-            .map(|mean| mean.get().unwrap_or(f64::NAN))
-            .collect()
-    }
-
-    /// Adds the predictive probabilities `p` of one row. `nll` is minus the log probability of the
-    /// row's true class.
-    fn add_row(&mut self, p: &[f64], target: usize, nll: f64) {
-        let best = (0..p.len()).fold(0, |best, class| if p[class] > p[best] { class } else { best });
-        let Some(&confidence) = p.get(best) else { return };
-        let right = match p.iter().any(|p| p.is_nan()) {
-            true => f64::NAN,
-            false => f64::from(u8::from(best == target)),
-        };
-        self.right.add(right);
-        self.unsure.add(p, best == target);
-        self.nll.add(nll);
-        let gap = |(class, p): (usize, &f64)| (p - f64::from(u8::from(class == target))).powi(2);
-        self.brier.add(p.iter().enumerate().map(gap).sum());
-        // Bin m holds the confidences in ((m - 1)/15, m/15]. A NaN confidence goes into the first
-        // bin. The sum of this bin then becomes NaN.
-        let bin = (confidence * CALIBRATION_BINS as f64)
-            .ceil()
-            .clamp(1.0, CALIBRATION_BINS as f64) as usize;
-        let bin = bin.saturating_sub(1);
-        let (count, sum, hits) = &mut self.bins[bin];
-        (*count, *sum, *hits) = (*count + 1.0, *sum + confidence, *hits + right);
-    }
-
-    /// Returns the predictive entropies of the rows and of the outliers.
-    pub fn unsure(&self) -> &Unsure {
-        &self.unsure
-    }
-
-    /// Returns the metrics. A metric without rows is left out.
-    pub fn finish(self) -> MetricSet {
-        let gaps: f64 = self.bins.iter().map(|(_, sum, hits)| (sum - hits).abs()).sum();
-        let ece = (self.right.count > 0.0).then(|| gaps / self.right.count);
-        present(vec![
-            ("accuracy".to_string(), self.right.get()),
-            ("nll".to_string(), self.nll.get()),
-            ("brier".to_string(), self.brier.get()),
-            ("ece".to_string(), ece),
-            ("log_likelihood".to_string(), self.log_likelihood.get()),
-            ("entropy".to_string(), self.unsure.entropy()),
-            ("ood_entropy".to_string(), self.unsure.outlier_entropy()),
-            ("ood_auroc".to_string(), self.unsure.auroc()),
-        ])
     }
 }
 

@@ -26,6 +26,9 @@ pub struct Evaluation {
     /// most uncertain rows are rejected first. Without outliers, the
     /// vector is empty.
     pub rejection: Vec<(f64, MetricSet)>,
+    /// For each threshold of the confidence, the share and the accuracy of the test rows whose confidence is at least the
+    /// threshold. If no output is a class, the vector is empty.
+    pub by_confidence: Vec<(f64, MetricSet)>,
     /// The number of integrals over weights, and the errors of these integrals. `None` if the
     /// predictions do not need such integrals.
     pub tally: Option<Tally>,
@@ -75,6 +78,7 @@ pub fn evaluate(
         rotated,
         tally,
         rejection: scorer.rejection(),
+        by_confidence: scorer.by_confidence(),
         metrics: scorer.finish(),
         predictions: columns.finish(),
     })

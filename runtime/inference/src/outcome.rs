@@ -33,6 +33,9 @@ pub struct SplitOutcome {
     /// most uncertain rows are rejected first. Without outliers, the
     /// vector is empty.
     pub rejection: Vec<(f64, MetricSet)>,
+    /// For each threshold of the confidence, the share and the accuracy of the test rows whose confidence is at least the
+    /// threshold. If no output is a class, the vector is empty.
+    pub by_confidence: Vec<(f64, MetricSet)>,
     /// The number of integrals over weights, and the errors of these integrals. `None` if the
     /// predictions do not need such integrals.
     pub tally: Option<Tally>,
@@ -113,6 +116,12 @@ impl InferenceOutcome {
             .map(|split| split.rejection.as_slice())
             .collect();
         lines_over(&tables)
+    }
+
+    /// Returns the share and the accuracy of the rows for each threshold of the confidence, combined over all splits.
+    pub fn by_confidence(&self) -> Vec<(f64, Vec<MetricOverSplits>)> {
+        let tables = self.splits.iter().map(|split| split.by_confidence.as_slice());
+        lines_over(&tables.collect::<Vec<_>>())
     }
 }
 

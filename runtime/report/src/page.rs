@@ -86,6 +86,7 @@ fn section(body: &mut String, infer: &InferenceBlock, outcome: &InferenceOutcome
     pruning(body, infer, outcome);
     rotated(body, outcome);
     rejection(body, outcome);
+    by_confidence(body, outcome);
     match (last.found.sampled(), &outcome.diagnosis) {
         (Some(sampled), Some(diagnosis)) => {
             chain_tables::tables(body, sampled, diagnosis);
@@ -226,6 +227,32 @@ fn rejection(body: &mut String, outcome: &InferenceOutcome) {
     let title = "Test rows and outliers after rejecting the most uncertain ones; every prediction for an outlier counts as wrong";
     let heads: Vec<&str> = heads.iter().map(String::as_str).collect();
     table(body, title, &heads, rows);
+}
+
+/// Writes the accuracy of the rows whose confidence is at least a threshold.
+fn by_confidence(body: &mut String, outcome: &InferenceOutcome) {
+    let lines = outcome.by_confidence();
+    let mut heads = vec!["confidence at least"];
+    if let Some((_, first)) = lines.first() {
+        heads.extend(first.iter().map(|(name, ..)| name.as_str()));
+    }
+    let rows = lines.iter().map(|(threshold, metrics)| {
+        let value = |(_, mean, error): &(String, f64, Option<f64>)| {
+            let error = error
+                .map(|error| format!(" \u{b1} {error:.4}"))
+                .unwrap_or_default();
+            match mean.is_nan() {
+                true => "-".to_owned(),
+                false => format!("{mean:.4}{error}"),
+            }
+        };
+        std::iter::once(threshold.to_string())
+            .chain(metrics.iter().map(value))
+            .collect()
+    });
+    let (_, on) = outcome.scored();
+    let title = format!("Share and accuracy of {on} rows by confidence");
+    table(body, &title, &heads, rows);
 }
 
 fn posterior(body: &mut String, infer: &InferenceBlock, outcome: &InferenceOutcome) {

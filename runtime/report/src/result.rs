@@ -4,6 +4,7 @@ mod posterior;
 
 use crate::overview::file_name;
 use bnnc_abi::manifest::{InferenceBlock, Manifest};
+use bnnc_abi::metrics::find;
 use bnnc_base::diagnostic::{Diagnostic, Place};
 use bnnc_core::context::Stop;
 use bnnc_core::number::{finite, number, table_line};
@@ -172,7 +173,14 @@ fn infer_json(infer: &InferenceBlock, outcome: &InferenceOutcome) -> Value {
     }
     let rejection = outcome.rejection();
     if !rejection.is_empty() {
-        value["rejection"] = rejection.iter().map(rejection_json).collect();
+        value["rejection"] = rejection.iter().map(|line| line_json("fraction", line)).collect();
+    }
+    let by_confidence = outcome.by_confidence();
+    if !by_confidence.is_empty() {
+        value["by_confidence"] = by_confidence
+            .iter()
+            .map(|line| line_json("threshold", line))
+            .collect();
     }
     value
 }
@@ -207,11 +215,11 @@ fn pruned_json(line: &PruningLine) -> Value {
     })
 }
 
-/// Returns one line of the rejection table as JSON.
-fn rejection_json((fraction, accuracies): &(f64, Vec<MetricOverSplits>)) -> Value {
-    let mut value = json!({"fraction": fraction});
-    if let (Value::Object(value), Value::Object(accuracies)) = (&mut value, with_errors(accuracies)) {
-        value.extend(accuracies);
+/// Returns one line of the rejection table, or of the table of confidence thresholds, as JSON. `name` is the name of its number.
+fn line_json(name: &str, (at, metrics): &(f64, Vec<MetricOverSplits>)) -> Value {
+    let mut value = json!({ name: at });
+    if let (Value::Object(value), Value::Object(metrics)) = (&mut value, with_errors(metrics)) {
+        value.extend(metrics);
     }
     value
 }
@@ -313,7 +321,8 @@ pub fn infer_table(infer: &InferenceBlock, outcome: &InferenceOutcome) -> String
     );
     let sets: Vec<_> = outcome.splits.iter().map(|split| split.metrics.clone()).collect();
     let on = if outcome.tested { "test" } else { "train" };
-    for (name, mean, error) in over_splits(&sets) {
+    let is_printed = |metric: &MetricOverSplits| find(what(&metric.0)).is_none_or(|found| found.printed);
+    for (name, mean, error) in over_splits(&sets).into_iter().filter(is_printed) {
         let error = error.map(|error| format!("  ± {error:.4}")).unwrap_or_default();
         text.push_str(&format!("  {on} {name:<16} {:>10}{error}\n", number(mean)));
     }

@@ -365,6 +365,7 @@ impl Run<'_> {
             pruned,
             rotated: evaluation.rotated,
             rejection: evaluation.rejection,
+            by_confidence: evaluation.by_confidence,
             tally: evaluation.tally,
             train,
             test,

@@ -10,11 +10,8 @@ use bnnc_base::source::Span;
 use bnnc_grammar::ast;
 use std::sync::Arc;
 
-/// The name of the only metric that takes an argument.
-const COVERAGE: &str = "coverage";
-
-/// The levels of `coverage` that every run measures, in percent.
-const LEVELS: [u32; 3] = [50, 90, 95];
+/// The group of metrics that `coverage` without an argument belongs to, and its usual member.
+const COVERAGE: (&str, &str) = ("coverage", "coverage_90");
 
 /// Checks a `compare` item.
 pub fn check(session: &mut CheckSession<'_>, item: &ast::CompareDecl) {
@@ -124,26 +121,41 @@ fn measured(
     name: &Arc<str>,
     args: &[ast::Arg],
 ) -> Option<&'static MetricDef> {
-    if &**name == COVERAGE {
-        let expected = "`coverage(0.5)`, `coverage(0.9)` or `coverage(0.95)`";
-        let level = match args {
-            [] => 0.9,
-            [level] => number(session, name, expected, &level.value)?,
-            _ => return session.wrong_value(span, name, expected),
+    let group = metrics::calls(name);
+    let expected = one_of(&group);
+    if let ([argument], false) = (args, group.is_empty()) {
+        let value = number(session, name, &expected, &argument.value)?;
+        let is_meant = |metric: &&&MetricDef| {
+            let own = metric.call.map(|(_, own)| own);
+            own.is_some_and(|own| (own - value).abs() < 1e-9)
         };
-        let known = LEVELS
-            .iter()
-            .find(|known| (f64::from(**known) - 100.0 * level).abs() < 1e-9);
-        let found = known.and_then(|level| metrics::find(&format!("{COVERAGE}_{level}")));
-        return found.or_else(|| session.wrong_value(span, name, expected));
+        let found = group.iter().find(is_meant).copied();
+        return found.or_else(|| session.wrong_value(span, name, &expected));
     }
     let plain = || metrics::ALL.iter().filter(|metric| metric.written == metric.name);
-    let Some(metric) = plain().find(|metric| *metric.name == **name) else {
-        let names: Vec<&str> = plain().map(|metric| metric.name).chain([COVERAGE]).collect();
+    let usual = |metric: &&MetricDef| **name == *COVERAGE.0 && metric.name == COVERAGE.1;
+    let named = plain().find(|metric| *metric.name == **name);
+    let Some(metric) = named.or_else(|| metrics::ALL.iter().find(usual)) else {
+        let names = plain().map(|metric| metric.name).chain([COVERAGE.0]);
+        let names: Vec<&str> = names.collect();
         return session.reject(report::unknown_metric(span, name, &names));
     };
-    match args {
-        [] => Some(metric),
-        _ => session.wrong_value(span, name, &format!("`{name}` without arguments")),
+    match (args, group.is_empty()) {
+        ([], _) => Some(metric),
+        (_, true) => session.wrong_value(span, name, &format!("`{name}` without arguments")),
+        (_, false) => session.wrong_value(span, name, &expected),
+    }
+}
+
+/// Lists the metrics of a group: `` `coverage(0.5)`, `coverage(0.9)` or `coverage(0.95)` ``.
+fn one_of(group: &[&MetricDef]) -> String {
+    let written: Vec<String> = group
+        .iter()
+        .map(|metric| format!("`{}`", metric.written))
+        .collect();
+    match written.split_last() {
+        Some((last, [])) => last.clone(),
+        Some((last, others)) => format!("{} or {last}", others.join(", ")),
+        None => String::new(),
     }
 }

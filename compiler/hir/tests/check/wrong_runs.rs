@@ -368,6 +368,17 @@ infer a = map(M, d)
 
 compare a by coverage(0.8)"# => r#"E0258 11:14 `coverage` must be `coverage(0.5)`, `coverage(0.9)` or `coverage(0.95)`"#;
 
+    a_number_of_bins_that_is_not_measured: r#"data d = csv("d.csv")
+
+model M(x: real) -> y: bool {
+  w ~ Normal(0, 1)
+  y ~ Bernoulli(logit = w * x)
+}
+
+infer a = map(M, d)
+
+compare a by ece(12)"# => r#"E0258 10:14 `ece` must be `ece`, `ece(10)` or `ece(20)`"#;
+
     a_metric_of_no_output: r#"data d = csv("d.csv")
 
 model M(x: real) -> y: real, z: bool {

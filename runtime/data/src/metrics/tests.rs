@@ -161,6 +161,32 @@ fn calibration_bins_hold_their_upper_end() {
     near(get(&scores.finish(), "ece"), (0.4 + 0.61) / 2.0, 1e-15);
 }
 
+/// Three rows of three classes. Each number is a sum over the bins of the definition.
+#[test]
+fn errors_of_calibration_match_hand_computation() {
+    let mut scores = ClassScores::new(3);
+    let p = [0.72, 0.16, 0.12, 0.68, 0.28, 0.04, 0.2, 0.23, 0.57];
+    scores.add_classes(&p, &[0, 1, 2], None);
+    let metrics = scores.finish();
+    // The confidences 0.72 (correct), 0.68 (wrong) and 0.57 (correct) share bins as follows.
+    // 15 bins: bins 11 (0.68, 0.72) and 9; 10 bins: 8, 7, 6; 20 bins: 15, 14, 12.
+    near(get(&metrics, "ece"), ((0.72 + 0.68 - 1.0) + 0.43) / 3.0, 1e-14);
+    near(get(&metrics, "ece_10"), (0.28 + 0.68 + 0.43) / 3.0, 1e-14);
+    near(get(&metrics, "ece_20"), (0.28 + 0.68 + 0.43) / 3.0, 1e-14);
+    // With 15 bins and three rows, each row has a bin of its own.
+    near(get(&metrics, "adaptive_ece"), (0.28 + 0.68 + 0.43) / 3.0, 1e-14);
+    // Class 0: {0.72, 0.68} with one hit, {0.2}. Class 1: {0.16}, {0.28} with a hit, {0.23}.
+    // Class 2: {0.12}, {0.04}, {0.57} with a hit.
+    let classes = [0.40 + 0.2, 0.16 + 0.72 + 0.23, 0.12 + 0.04 + 0.43];
+    near(
+        get(&metrics, "classwise_ece"),
+        classes.iter().sum::<f64>() / 9.0,
+        1e-14,
+    );
+    // The error rates of the 1, 2 and 3 most confident rows are 0, 1/2 and 1/3.
+    near(get(&metrics, "aurc"), (0.5 + 1.0 / 3.0) / 3.0, 1e-14);
+}
+
 #[test]
 fn no_rows_give_no_metrics() {
     assert_eq!(RealScores::new(Standardisation::IDENTITY).finish(), []);

@@ -12,6 +12,9 @@ pub struct Unsure {
     outliers: Vec<f64>,
 }
 
+/// An entropy is NaN, so the entropies have no order.
+struct NotOrdered;
+
 impl Unsure {
     /// Adds the predictive probabilities of a row.
     pub fn add(&mut self, probabilities: &[f64], right: bool) {
@@ -46,17 +49,10 @@ impl Unsure {
     /// treats rows with a large entropy as outliers. Rows with equal entropies all get their mean rank.
     pub fn auroc(&self) -> Option<f64> {
         let (count, rows) = (self.outliers.len() as f64, self.rows.len() as f64);
-        if self.outliers.is_empty() || self.rows.is_empty() {
-            return None;
-        }
-        if !self.is_ordered() {
-            return Some(f64::NAN);
-        }
-        let own = self.rows.iter().map(|(entropy, _)| (*entropy, false));
-        let mut all: Vec<(f64, bool)> = own
-            .chain(self.outliers.iter().map(|entropy| (*entropy, true)))
-            .collect();
-        all.sort_by(|one, other| one.0.total_cmp(&other.0));
+        let all = match self.together()? {
+            Ok(all) => all,
+            Err(NotOrdered) => return Some(f64::NAN),
+        };
         let (mut below, mut ranks) = (0.0, 0.0);
         for ties in all.chunk_by(|one, other| one.0 == other.0) {
             let outliers = ties.iter().filter(|(_, outlier)| *outlier).count() as f64;
@@ -64,6 +60,61 @@ impl Unsure {
             below += ties.len() as f64;
         }
         Some((ranks - count * (count + 1.0) / 2.0) / (count * rows))
+    }
+
+    /// Computes the area under the precision-recall curve as average precision: the sum over thresholds of the
+    /// precision times the increase in recall (Davis and Goadrich 2006), without interpolation. Outliers are positive, and rows with a
+    /// large entropy are detected as outliers. Rows with equal entropies share a threshold.
+    pub fn aupr(&self) -> Option<f64> {
+        let all = match self.together()? {
+            Ok(all) => all,
+            Err(NotOrdered) => return Some(f64::NAN),
+        };
+        let (mut found, mut detected, mut area) = (0.0, 0.0, 0.0);
+        for ties in all.chunk_by(|one, other| one.0 == other.0).rev() {
+            let outliers = ties.iter().filter(|(_, is_outlier)| *is_outlier).count() as f64;
+            found += outliers;
+            detected += ties.len() as f64;
+            area += outliers * found / detected;
+        }
+        Some(area / self.outliers.len() as f64)
+    }
+
+    /// Returns the fraction of the outliers that are accepted at the smallest threshold on the entropy that accepts at least
+    /// the fraction `share` of the rows (Liang et al. 2018 with `share` = 0.95). Entropies equal to the threshold are accepted.
+    pub fn accepted_at(&self, share: f64) -> Option<f64> {
+        let all = match self.together()? {
+            Ok(all) => all,
+            Err(NotOrdered) => return Some(f64::NAN),
+        };
+        // The number of rows is rounded upwards, except for the rounding error of the product.
+        let needed = (share * self.rows.len() as f64 - 1e-9).ceil().max(1.0);
+        let (mut rows, mut outliers) = (0.0, 0.0);
+        for ties in all.chunk_by(|one, other| one.0 == other.0) {
+            let of_ties = ties.iter().filter(|(_, is_outlier)| *is_outlier).count() as f64;
+            outliers += of_ties;
+            rows += ties.len() as f64 - of_ties;
+            if rows >= needed {
+                break;
+            }
+        }
+        Some(outliers / self.outliers.len() as f64)
+    }
+
+    /// Returns the entropies of rows and outliers in ascending order, each with whether it belongs to an outlier. Returns `None` if
+    /// there are no rows or no outliers.
+    fn together(&self) -> Option<Result<Vec<(f64, bool)>, NotOrdered>> {
+        if self.outliers.is_empty() || self.rows.is_empty() {
+            return None;
+        }
+        if !self.is_ordered() {
+            return Some(Err(NotOrdered));
+        }
+        let own = self.rows.iter().map(|(entropy, _)| (*entropy, false));
+        let outliers = self.outliers.iter().map(|entropy| (*entropy, true));
+        let mut all: Vec<(f64, bool)> = own.chain(outliers).collect();
+        all.sort_by(|one, other| one.0.total_cmp(&other.0));
+        Some(Ok(all))
     }
 
     /// For each rejected fraction in [`REJECTED`], returns the accuracy after the most uncertain
@@ -156,6 +207,34 @@ mod tests {
         assert_eq!(with(&[(0.2, true); 3], &[0.2; 5]).auroc(), Some(0.5));
         assert_eq!(with(&rows, &[]).auroc(), None);
         assert_eq!(with(&[], &[0.1]).auroc(), None);
+    }
+
+    /// The expected numbers follow the definition of `average_precision_score` in scikit-learn.
+    #[test]
+    fn areas_under_precision_and_recall_match_hand_computation() {
+        let rows = [(0.1, true), (0.3, true)];
+        // From the largest entropy: outlier (1/1), row, outlier (2/3), row.
+        assert_eq!(with(&rows, &[0.2, 0.4]).aupr(), Some((1.0 + 2.0 / 3.0) / 2.0));
+        assert_eq!(with(&rows, &[0.4, 0.5]).aupr(), Some(1.0));
+        // If all entropies are equal, the precision at the only threshold is the share of outliers.
+        assert_eq!(with(&[(0.2, true); 3], &[0.2; 5]).aupr(), Some(5.0 / 8.0));
+        // The outlier and the row at 0.3 share a threshold: 1/1 for the first outlier, then 2/3.
+        assert_eq!(with(&rows, &[0.3, 0.4]).aupr(), Some((1.0 + 2.0 / 3.0) / 2.0));
+        assert_eq!(with(&rows, &[]).aupr(), None);
+        assert!(with(&[(f64::NAN, true)], &[0.1]).aupr().is_some_and(f64::is_nan));
+    }
+
+    #[test]
+    fn a_threshold_for_95_percent_of_the_rows_accepts_some_outliers() {
+        // The 19th of 20 rows has p = 0.19, and 2 of 4 outliers are at most as uncertain.
+        let rows: Vec<(f64, bool)> = (1..=20).map(|at| (f64::from(at) / 100.0, true)).collect();
+        let outliers = [0.005, 0.19, 0.195, 0.4];
+        assert_eq!(with(&rows, &outliers).accepted_at(0.95), Some(0.5));
+        assert_eq!(with(&rows, &outliers).accepted_at(1.0), Some(0.75));
+        assert_eq!(with(&rows, &[0.3, 0.4]).accepted_at(0.95), Some(0.0));
+        assert_eq!(with(&rows, &[]).accepted_at(0.95), None);
+        // With two rows, at least 95 % of the rows are both rows.
+        assert_eq!(with(&rows[..2], &[0.015, 0.4]).accepted_at(0.95), Some(0.5));
     }
 
     #[test]
