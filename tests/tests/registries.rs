@@ -1,6 +1,7 @@
 //! Registries that are searched are sorted. Registries that list the files of a folder are
 //! complete. Names within a registry are unique.
 
+use bnnc_abi::corruption::Corruption;
 use bnnc_abi::data::Format;
 use bnnc_abi::manifest::RateSchedule;
 use bnnc_base::source::SourceMap;
@@ -323,6 +324,7 @@ fn every_word_of_a_program_has_an_entry_in_the_manual() {
             .map(str::to_owned),
     );
     assert!(words.len() > 150, "{}", words.len());
+    words.extend(Corruption::FORMS.iter().map(|form| form.name.to_owned()));
     for word in [
         "splits",
         "fraction",

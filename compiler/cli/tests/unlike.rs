@@ -1,14 +1,23 @@
-//! Tests the metrics of test rows that differ from the training rows: rotated digits, and outliers.
+//! Tests the metrics of test rows that differ from the training rows: rotated digits, corrupted digits, and outliers.
 
 mod support;
 
 use serde_json::Value;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 const TEST: &str = "examples/digits/data/test-images.gz";
+
+/// The number of runs so far.
+static RUNS: AtomicUsize = AtomicUsize::new(0);
 
 /// Fits the digits in this repository for a few steps, and returns the result. `settings` contains
 /// the options of the data item.
 fn fitted(settings: &[&str], outliers: Option<&str>) -> Value {
+    reported(settings, outliers).0
+}
+
+/// Returns the result of a fit as in [`fitted`], and its report.
+fn reported(settings: &[&str], outliers: Option<&str>) -> (Value, String) {
     let folder = std::env::temp_dir().join(format!("bnnc-unlike-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a folder");
     let data = support::root().join("examples/digits/data");
@@ -31,14 +40,16 @@ fn fitted(settings: &[&str], outliers: Option<&str>) -> Value {
             ""
         },
     );
-    let name = settings.join("_").replace(|c: char| !c.is_alphanumeric(), "_")
-        + outliers.map_or("", |_| "_outliers");
+    // Several tests run at the same time, some of them with the same settings.
+    let name = format!("run-{}", RUNS.fetch_add(1, Ordering::Relaxed));
     let program = folder.join(format!("{name}.bnn"));
     std::fs::write(&program, text).expect("a program");
     let mut arguments = vec![
         "run".to_owned(),
         program.display().to_string(),
         "--json".to_owned(),
+        "--out".to_owned(),
+        folder.join(&name).display().to_string(),
     ];
     for setting in settings {
         arguments.extend(["--set".to_owned(), (*setting).to_owned()]);
@@ -51,7 +62,8 @@ fn fitted(settings: &[&str], outliers: Option<&str>) -> Value {
     let output = support::run(&arguments);
     assert_eq!(output.status, 0, "{}", output.stderr);
     let result: Value = serde_json::from_str(&output.stdout).expect("a result object");
-    result["infer"]["mode"].clone()
+    let report = std::fs::read_to_string(folder.join(&name).join("report.html")).expect("a report");
+    (result["infer"]["mode"].clone(), report)
 }
 
 fn number(value: &Value) -> f64 {
@@ -112,4 +124,33 @@ fn each_angle_has_the_same_metrics_as_alone() {
         assert_eq!(line["metrics"], alone["metrics"]);
         assert!(number(&alone["metrics"]["accuracy"]) < number(&all["metrics"]["accuracy"]));
     }
+}
+
+#[test]
+fn each_shift_has_the_same_metrics_as_alone() {
+    let (all, report) = reported(&["digits.shifts=[contrast(2), fog, jpeg(5)]"], None);
+    for title in ["accuracy", "nll", "ece"] {
+        assert!(
+            report.contains(&format!("{title} under corruptions</text>")),
+            "{title}"
+        );
+    }
+    assert!(report.contains("<code>contrast(2)</code>"));
+    assert!(report.contains("Share and accuracy of test rows by confidence"));
+    assert_eq!(all["metrics"], fitted(&[], None)["metrics"]);
+    let lines = all["shifts"].as_array().expect("an array");
+    let written = lines.iter().map(|line| {
+        let name = line["shift"].as_str().expect("a name");
+        format!("{name}({})", line["severity"])
+    });
+    let written: Vec<String> = written.collect();
+    let expected = "contrast(2) fog(1) fog(2) fog(3) fog(4) fog(5) jpeg(5)";
+    assert_eq!(written.join(" "), expected);
+    for (line, shift) in [(&lines[3], "fog(3)"), (&lines[6], "jpeg(5)")] {
+        let alone = fitted(&[&format!("digits.shifts=[{shift}]")], None);
+        assert_eq!(line["metrics"], alone["shifts"][0]["metrics"]);
+    }
+    // Dense fog hides digits.
+    let accuracy = |line: &Value| number(&line["metrics"]["accuracy"]);
+    assert!(accuracy(&lines[5]) < accuracy(&all), "{all}");
 }

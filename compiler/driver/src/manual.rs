@@ -2,6 +2,7 @@
 //! metrics, data formats, functions, types and keywords. The text comes from the records of these items.
 
 use crate::program::library;
+use bnnc_abi::corruption::{Corruption, CorruptionForm};
 use bnnc_abi::data::Format;
 use bnnc_abi::manifest::RateSchedule;
 use bnnc_abi::method::{self, MethodDef, OptionDef, OptionKind};
@@ -86,6 +87,7 @@ fn meanings(word: &str) -> Vec<Documented> {
         of_metric,
         of_format(word),
         of_data_option(word),
+        of_corruption(word),
         of_data_value(word),
         builtin::lookup(word).map(of_builtin),
         types::NAMES.contains(&word).then(|| in_language("a type")),
@@ -117,6 +119,7 @@ fn words() -> Vec<String> {
         .chain(builtin::ALL.iter().map(|builtin| builtin.name))
         .chain(Format::WORDS.iter().copied())
         .chain(data_options::names())
+        .chain(Corruption::FORMS.iter().map(|form| form.name))
         .chain(types::NAMES.iter().copied());
     words.extend(others.map(str::to_owned));
     words
@@ -290,6 +293,16 @@ fn of_data_value(word: &str) -> Option<Documented> {
         "language",
         text,
     ))
+}
+
+fn of_corruption(word: &str) -> Option<Documented> {
+    let mut forms = Corruption::FORMS.iter();
+    let CorruptionForm { name, doc, .. } = forms.find(|form| form.name == word)?;
+    let text = format!(
+        "corruption {name}(severity)\n\n{}. The severity is an integer from 1 to 5.\n\n  shifts = [{name}(3)]\n",
+        capital(doc)
+    );
+    Some(Documented::new("a corruption of test images", "language", text))
 }
 
 fn of_builtin(builtin: &Builtin) -> Documented {

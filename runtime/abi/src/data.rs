@@ -1,5 +1,6 @@
 //! The specification of a `data` item, and the schema of its files. The specification comes from the program and the command line.
 
+use crate::corruption::Shift;
 use crate::method::declare::{OptionValue, RawOption, words};
 use crate::settings::Files;
 use bnnc_base::source::Span;
@@ -225,6 +226,8 @@ pub struct DataSpec {
     /// The angles, in degrees and counter-clockwise, by which the images of the test rows are
     /// rotated. Each angle gives a separate test set; the first one is the main test set.
     pub rotate: Vec<f64>,
+    /// The corruptions of the images of the test rows. Each shift gives a separate test set.
+    pub shifts: Vec<Shift>,
     /// Rows for which predictions should be less certain than the predictions for test rows.
     pub outliers: Option<Outliers>,
 }

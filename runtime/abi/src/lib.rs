@@ -7,6 +7,7 @@ pub mod artefact;
 pub mod augmentation;
 pub mod binding;
 pub mod code;
+pub mod corruption;
 pub mod cost;
 pub mod data;
 pub mod design;

@@ -10,6 +10,7 @@ use crate::source::{Input, LoadedData, scaled_bytes};
 use crate::split::{Parts, stream};
 use crate::standardise::{FittedStandardisation, Standardisation};
 use crate::table::{Array, ArrayValues, Table};
+use bnnc_abi::corruption::Shift;
 use bnnc_base::diagnostic::Diagnostic;
 use serde::{Deserialize, Serialize};
 use std::collections::{HashMap, HashSet};
@@ -27,7 +28,7 @@ pub struct Dataset {
     pub test: Rows,
     /// The out-of-distribution rows (outliers). The targets of outliers are meaningless.
     pub outliers: Rows,
-    /// The images of the test rows. `None` if the program does not rotate images and does not
+    /// The images of the test rows. `None` if the program does not rotate or corrupt images and does not
     /// shuffle them to make outliers.
     pub images: Option<Images>,
     /// The means, standard deviations and levels of the training rows. All rows are prepared with
@@ -52,6 +53,12 @@ impl Dataset {
             let others = images.degrees().iter().skip(1);
             others.map(|degrees| (*degrees, images.rotated(&self.test, &self.preparation, *degrees)))
         })
+    }
+
+    /// For each shift of the data item, returns a copy of the test rows with the images corrupted by this shift.
+    pub fn shifted(&self) -> impl Iterator<Item = (Shift, Rows)> {
+        let images = self.images.iter();
+        images.flat_map(|images| images.shifted(&self.test, &self.preparation))
     }
 
     /// Returns a column of the shared table.
@@ -132,7 +139,7 @@ pub(crate) fn cut(source: &LoadedData, parts: Parts, seed: u64) -> Result<Datase
     let train = rows(&parts.train, "training");
     let validation = rows(&parts.validation, "validation");
     let mut test = rows(&parts.test, "test");
-    let images = Images::of(source, &parts.test)?;
+    let images = Images::of(source, &parts.test, stream(&source.spec, "shifts", seed))?;
     let outliers = match (&source.outliers, &images) {
         (Some(table), _) => preparation.rows_of(&source.spec, table.clone(), (&[], None))?,
         (None, Some(images)) => images.shuffled(&test, &preparation, stream(&source.spec, "outliers", seed)),

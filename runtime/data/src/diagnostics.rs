@@ -14,10 +14,10 @@ pub use images::{
 pub use item::{
     absent_output, bad_function, bad_option, bad_split_file, column_differs, constant_columns, domain,
     extra_column, file_count, large_integer, large_squares, missing_column, no_channels, no_files, no_images,
-    no_such_split, not_a_column, not_an_integer, other_axes, other_inputs, other_width, outside,
-    pattern_of_pairs, reached, reached_in_step, records_differ, row_counts, scored_target, selected,
-    shared_by_rows, shared_differs, split_index, split_rows, standardised_class, text_column, too_few_rows,
-    unknown_column, unseen_level,
+    no_such_split, not_a_column, not_an_integer, not_pixels, other_axes, other_channels, other_inputs,
+    other_width, outside, pattern_of_pairs, reached, reached_in_step, records_differ, row_counts,
+    scored_target, selected, shared_by_rows, shared_differs, split_index, split_rows, standardised_class,
+    text_column, too_few_rows, unknown_column, unseen_level,
 };
 pub use values::{outside_type, standardised_outside_type, two_spellings};
 

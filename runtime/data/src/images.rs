@@ -1,13 +1,15 @@
 //! Transformations of images. An image is a row of numbers. A transformation rotates an image about
-//! its centre, or cuts it into squares and shuffles the squares.
+//! its centre, corrupts it, or cuts it into squares and shuffles the squares.
 
+use crate::corrupt::{Corrupter, PixelUnits};
 use crate::dataset::Preparation;
-use crate::diagnostics::Faults;
+use crate::diagnostics::{self, Faults};
 use crate::rows::Rows;
 use crate::scaled::InputValues;
 use crate::source::{Input, LoadedData};
 use crate::split::shuffled;
 use crate::table::ArrayValues;
+use bnnc_abi::corruption::Shift;
 use bnnc_abi::data::Outliers;
 
 /// The images of some rows, with the pixel values of the file.
@@ -17,22 +19,41 @@ pub struct Images {
     values: ArrayValues,
     scale: f64,
     degrees: Vec<f64>,
+    /// The corruptions with their prepared code. Empty if the program does not corrupt images.
+    shifts: Vec<(Shift, Corrupter)>,
     /// The side of the squares that are shuffled to make outliers, in pixels.
     side: Option<usize>,
 }
 
 impl Images {
-    /// Returns the images of the rows `part`, or `None` if the program neither rotates nor shuffles images.
-    pub(crate) fn of(source: &LoadedData, part: &[usize]) -> Result<Option<Images>, Faults> {
+    /// Returns the images of the rows `part`, or `None` if the program does not rotate, corrupt or shuffle images. `key` determines the random
+    /// numbers of corruptions.
+    ///
+    /// # Errors
+    /// Fails if the inputs are not images, or if a corruption does not apply to the values of their pixels.
+    pub(crate) fn of(source: &LoadedData, part: &[usize], key: u64) -> Result<Option<Images>, Faults> {
         let Some(frame) = source.frame()? else {
             return Ok(None);
         };
         let [Input::Array(place)] = source.inputs[..] else {
             unreachable!("there is a frame only where one array is the inputs")
         };
+        let values = source.table.arrays[place].rows(part);
+        let shifts = match source.spec.shifts.is_empty() {
+            true => Vec::new(),
+            false => {
+                let units = units(&values)
+                    .map_err(|value| vec![diagnostics::not_pixels(&source.table.path(), value)])?;
+                let shifts = source.spec.shifts.iter();
+                shifts
+                    .map(|shift| (*shift, Corrupter::new(frame, *shift, key, units)))
+                    .collect()
+            }
+        };
         Ok(Some(Images {
             frame,
-            values: source.table.arrays[place].rows(part),
+            values,
+            shifts,
             scale: source.spec.scale,
             degrees: source.spec.rotate.clone(),
             side: match source.spec.outliers {
@@ -51,6 +72,18 @@ impl Images {
     pub(crate) fn rotated(&self, rows: &Rows, preparation: &Preparation, degrees: f64) -> Rows {
         let mut turn = Turn::new(self.frame, degrees);
         self.changed(rows, preparation, |_, image| turn.apply(image))
+    }
+
+    /// For each shift, returns the rows with the corrupted images. The images of the file are corrupted, without a rotation.
+    pub(crate) fn shifted<'a>(
+        &'a self,
+        rows: &'a Rows,
+        preparation: &'a Preparation,
+    ) -> impl Iterator<Item = (Shift, Rows)> + 'a {
+        self.shifts.iter().map(move |(shift, corrupter)| {
+            let rows = self.changed(rows, preparation, |row, image| corrupter.apply(row, image));
+            (*shift, rows)
+        })
     }
 
     /// Returns the rows with the squares of their images shuffled. The result is empty if the
@@ -85,6 +118,17 @@ impl Images {
             ..rows.clone()
         }
     }
+}
+
+/// Returns the units of pixels.
+///
+/// # Errors
+/// Returns a value that is outside the ranges of pixels.
+fn units(values: &ArrayValues) -> Result<PixelUnits, f64> {
+    if matches!(values, ArrayValues::Byte(_)) {
+        return Ok(PixelUnits::Bytes);
+    }
+    PixelUnits::of_reals((0..values.len()).map(|at| values.real(at)))
 }
 
 /// The sizes of an image. Pixels are in row-major order, plane by plane.

@@ -11,6 +11,7 @@
 )]
 
 pub mod augment;
+mod corrupt;
 pub mod dataset;
 pub mod describe;
 pub mod diagnostics;

@@ -160,6 +160,7 @@ impl LoadedData {
             test: Test::None,
             shared: None,
             rotate: Vec::new(),
+            shifts: Vec::new(),
             outliers: None,
             standardise_target: false,
             ..spec.clone()
@@ -218,7 +219,7 @@ impl LoadedData {
         self.checksums.get(path).copied()
     }
 
-    /// Returns the sizes of the images. Returns `None` if the program does not rotate or shuffle
+    /// Returns the sizes of the images. Returns `None` if the program does not rotate, shuffle or corrupt
     /// images.
     pub(crate) fn frame(&self) -> Result<Option<ImageSize>, Faults> {
         let spec = &self.spec;
@@ -226,7 +227,7 @@ impl LoadedData {
             Some(Outliers::Shuffled(side)) => Some(side),
             Some(Outliers::File(_)) | None => None,
         };
-        if spec.rotate.is_empty() && side.is_none() {
+        if spec.rotate.is_empty() && spec.shifts.is_empty() && side.is_none() {
             return Ok(None);
         }
         let whole =
@@ -234,6 +235,12 @@ impl LoadedData {
         let frame = ImageSize::of(&self.table.axes).filter(|_| whole);
         let frame =
             frame.ok_or_else(|| vec![diagnostics::no_images(&self.table.path(), &self.table.axes)])?;
+        if !spec.shifts.is_empty() && !matches!(frame.planes, 1 | 3) {
+            return Err(vec![diagnostics::other_channels(
+                &self.table.path(),
+                &self.table.axes,
+            )]);
+        }
         match side.filter(|side| frame.squares(*side) < 2) {
             Some(side) => Err(vec![diagnostics::large_squares(
                 &self.table.path(),

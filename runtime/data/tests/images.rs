@@ -4,6 +4,7 @@
 
 mod folder;
 
+use bnnc_abi::corruption::{Corruption, Shift};
 use bnnc_abi::data::{DataSpec, Format, Outliers, Test};
 use bnnc_data::{Dataset, LoadedData};
 use folder::{Folder, idx, npy, reported, spec};
@@ -224,6 +225,75 @@ fn rows_of_a_table_can_be_outliers() {
     assert_eq!(data.outliers.ints("kind").unwrap(), [1, 0]);
 }
 
+/// The test images of `images` have the pixels 1, 2, 3 and 4. Their mean is 2.5.
+#[test]
+fn only_test_images_are_corrupted() {
+    let folder = Folder::new();
+    let plain = DataSpec {
+        scale: 0.5,
+        rotate: vec![90.0],
+        ..images(&folder)
+    };
+    let shift = |severity: u8| Shift {
+        corruption: Corruption::Contrast,
+        severity,
+    };
+    let data = cut(&DataSpec {
+        shifts: vec![shift(2), shift(5)],
+        ..plain.clone()
+    });
+    // The contrast is multiplied by 0.5 and by 0.15; bytes are truncated, and then multiplied by the scale. The images are not rotated.
+    let found: Vec<_> = data.shifted().collect();
+    assert_eq!(
+        found.iter().map(|(shift, _)| *shift).collect::<Vec<_>>(),
+        [shift(2), shift(5)]
+    );
+    assert_eq!(*found[0].1.inputs.reals(), [0.5, 1.0, 1.0, 1.5]);
+    assert_eq!(*found[1].1.inputs.reals(), [1.0, 1.0, 1.0, 1.0]);
+    assert_eq!(found[0].1.ints("target").unwrap(), [1]);
+    assert_eq!((&data.train, &data.test), (&cut(&plain).train, &cut(&plain).test));
+    assert_eq!(cut(&plain).shifted().count(), 0);
+}
+
+#[test]
+fn shifts_need_grey_or_rgb_images_of_pixels() {
+    let folder = Folder::new();
+    let of = |name: &str, shape: &str, pixels: &[f64]| {
+        let bytes: Vec<u8> = pixels.iter().flat_map(|pixel| pixel.to_le_bytes()).collect();
+        let x = folder.file(&format!("{name}.npy"), npy("<f8", false, shape, &bytes));
+        let y = folder.file("y.npy", npy("|u1", false, "(2,)", &[0, 1]));
+        DataSpec {
+            test: Test::Fraction(0.5),
+            shifts: Shift::severities(Corruption::Fog).collect(),
+            ..spec(Format::Npy, &[&x, &y])
+        }
+    };
+    let unit = of("unit", "(2, 2, 2)", &[0.0, 0.5, 0.25, 1.0, 0.0, 0.5, 0.25, 1.0]);
+    assert_eq!(cut(&unit).shifted().count(), 5);
+    for (_, rows) in cut(&unit).shifted() {
+        assert!(
+            rows.inputs
+                .reals()
+                .iter()
+                .all(|pixel| (0.0..=1.0).contains(pixel))
+        );
+    }
+    assert_eq!(
+        faults(&of("two", "(2, 2, 1, 2)", &[0.5; 8])),
+        [
+            "E0434 two.npy:0:0 `shifts` needs images with one channel or three, but the inputs have the shape [2, 1, 2]"
+        ]
+    );
+    let standardised = of("standardised", "(2, 2, 2)", &[-1.5; 8]);
+    let split = LoadedData::read(&standardised).unwrap().dataset(0, 1);
+    assert_eq!(
+        split.unwrap_err().iter().map(reported).collect::<Vec<_>>(),
+        [
+            "E0434 standardised.npy:0:0 `shifts` needs pixels from 0 to 1 or from 0 to 255, but a test image has the value -1.5"
+        ]
+    );
+}
+
 #[test]
 fn inputs_that_are_not_images_are_rejected() {
     let folder = Folder::new();
@@ -235,7 +305,8 @@ fn inputs_that_are_not_images_are_rejected() {
         test: Test::Fraction(0.5),
         ..spec(Format::Idx, &[&x, &y])
     };
-    let message = ["E0434 x:0:0 only images can be rotated or shuffled, but the inputs have the shape [4]"];
+    let message =
+        ["E0434 x:0:0 only images can be rotated, shuffled or corrupted, but the inputs have the shape [4]"];
     assert_eq!(
         faults(&DataSpec {
             rotate: vec![10.0],

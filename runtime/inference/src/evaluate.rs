@@ -1,6 +1,7 @@
-//! Computes predictions and scores them. This is done for the test rows, for the test rows with rotated images, and for outliers.
+//! Computes predictions and scores them. This is done for the test rows, for the test rows with rotated or corrupted images, and for outliers.
 
 use crate::posterior::Posterior;
+use bnnc_abi::corruption::Shift;
 use bnnc_abi::manifest::InferenceBlock;
 use bnnc_core::columns::Columns;
 use bnnc_core::context::{Context, Stop};
@@ -22,6 +23,8 @@ pub struct Evaluation {
     /// The metrics for each angle of `rotate` except 0. An entry consists of an angle in degrees and the metrics on the test rows, whose images
     /// have been rotated by this angle.
     pub rotated: Vec<(f64, MetricSet)>,
+    /// For each shift, the metrics on the test rows with images that the shift has corrupted.
+    pub shifted: Vec<(Shift, MetricSet)>,
     /// For each rejected fraction, the accuracy on the test rows and outliers that remain. The
     /// most uncertain rows are rejected first. Without outliers, the
     /// vector is empty.
@@ -64,18 +67,23 @@ pub fn evaluate(
         predictor.run(&mut |_, block| scorer.add_outliers(block))?;
     }
     drop(predictor);
-    let metrics = |(degrees, rows): (f64, Rows)| -> Result<(f64, MetricSet), Stop> {
+    let metrics = |rows: Rows| -> Result<MetricSet, Stop> {
         let mut predictor = found.forecaster(infer, (&rows, true), dataset, (draws, context))?;
         let mut scorer = Scorer::new(&rows, examples, dataset, infer)?;
         predictor.run(&mut |range, block| {
             block.undo(infer, &dataset.preparation);
             scorer.add(range, block);
         })?;
-        Ok((degrees, scorer.finish()))
+        Ok(scorer.finish())
     };
-    let rotated = dataset.rotated().map(metrics).collect::<Result<_, Stop>>()?;
+    let rotated = dataset
+        .rotated()
+        .map(|(degrees, rows)| Ok((degrees, metrics(rows)?)));
+    let rotated = rotated.collect::<Result<_, Stop>>()?;
+    let shifted = dataset.shifted().map(|(shift, rows)| Ok((shift, metrics(rows)?)));
     Ok(Evaluation {
         rotated,
+        shifted: shifted.collect::<Result<_, Stop>>()?,
         tally,
         rejection: scorer.rejection(),
         by_confidence: scorer.by_confidence(),

@@ -5,6 +5,7 @@ use crate::leave_one_out::LeftOut;
 use crate::posterior::SharedPosterior;
 use crate::prune::{self, Pruned};
 use crate::summary::SiteSummary;
+use bnnc_abi::corruption::Shift;
 use bnnc_abi::manifest::InferenceBlock;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_core::context::Stop;
@@ -29,6 +30,8 @@ pub struct SplitOutcome {
     /// The metrics for each angle of `rotate` except 0. An entry consists of an angle in degrees and the metrics on the test rows, whose images
     /// have been rotated by this angle.
     pub rotated: Vec<(f64, MetricSet)>,
+    /// For each shift, the metrics on the test rows with images that the shift has corrupted.
+    pub shifted: Vec<(Shift, MetricSet)>,
     /// For each rejected fraction, the accuracy on the test rows and outliers that remain. The
     /// most uncertain rows are rejected first. Without outliers, the
     /// vector is empty.
@@ -105,6 +108,12 @@ impl InferenceOutcome {
     /// Returns the metrics for each angle, combined over all splits.
     pub fn rotated(&self) -> Vec<(f64, Vec<MetricOverSplits>)> {
         let tables: Vec<_> = self.splits.iter().map(|split| split.rotated.as_slice()).collect();
+        lines_over(&tables)
+    }
+
+    /// Returns the metrics for each shift, combined over all splits.
+    pub fn shifted(&self) -> Vec<(Shift, Vec<MetricOverSplits>)> {
+        let tables: Vec<_> = self.splits.iter().map(|split| split.shifted.as_slice()).collect();
         lines_over(&tables)
     }
 
@@ -186,10 +195,10 @@ impl RunResult {
 /// The name of a metric, its mean over the splits, and the standard error of this mean.
 pub type MetricOverSplits = (String, f64, Option<f64>);
 
-/// Combines metrics over the splits, separately for each angle or rejected fraction.
-pub fn lines_over(splits: &[&[(f64, MetricSet)]]) -> Vec<(f64, Vec<MetricOverSplits>)> {
+/// Combines metrics over the splits, separately for each line: an angle, a shift, or a rejected fraction.
+pub fn lines_over<Line: Copy>(splits: &[&[(Line, MetricSet)]]) -> Vec<(Line, Vec<MetricOverSplits>)> {
     let lines = splits.first().copied().unwrap_or_default().iter().enumerate();
-    let at = |(at, (of, _)): (usize, &(f64, MetricSet))| {
+    let at = |(at, (of, _)): (usize, &(Line, MetricSet))| {
         let sets = splits.iter().filter_map(|lines| lines.get(at));
         let sets: Vec<MetricSet> = sets.map(|(_, metrics)| metrics.clone()).collect();
         (*of, over_splits(&sets))

@@ -14,6 +14,7 @@ pub mod page;
 pub mod replicates;
 pub mod result;
 mod sheet;
+mod shifted;
 pub mod svg;
 pub mod ticks;
 
@@ -82,6 +83,7 @@ pub fn report(
                 .and_then(|left_out| checks::shapes(left_out, &outcome.dataset.train)),
         );
         figures.extend(figures::pruning(outcome));
+        figures.extend(shifted::figures(outcome));
         if let Some(infer) = infer.filter(|infer| infer.training().is_some()) {
             figures.extend(figures::loss(infer, outcome));
             figures.extend(figures::validation(outcome));

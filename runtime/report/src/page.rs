@@ -2,7 +2,7 @@
 
 use crate::result::{rounded, shown, what};
 use crate::svg::{STYLE, escape};
-use crate::{chain_tables, overview};
+use crate::{chain_tables, overview, shifted};
 use bnnc_abi::manifest::{InferenceBlock, Manifest};
 use bnnc_base::shape::{Shape, Sizes};
 use bnnc_core::number::number;
@@ -85,6 +85,7 @@ fn section(body: &mut String, infer: &InferenceBlock, outcome: &InferenceOutcome
     }
     pruning(body, infer, outcome);
     rotated(body, outcome);
+    shifted::write(body, outcome);
     rejection(body, outcome);
     by_confidence(body, outcome);
     match (last.found.sampled(), &outcome.diagnosis) {

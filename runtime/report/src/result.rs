@@ -3,6 +3,8 @@
 mod posterior;
 
 use crate::overview::file_name;
+use crate::shifted;
+use bnnc_abi::corruption::Shift;
 use bnnc_abi::manifest::{InferenceBlock, Manifest};
 use bnnc_abi::metrics::find;
 use bnnc_base::diagnostic::{Diagnostic, Place};
@@ -171,6 +173,10 @@ fn infer_json(infer: &InferenceBlock, outcome: &InferenceOutcome) -> Value {
         let line = |(degrees, metrics): &(f64, Vec<MetricOverSplits>)| json!({"degrees": degrees, "metrics": with_errors(metrics)});
         value["rotated"] = rotated.iter().map(line).collect();
     }
+    let shifted = outcome.shifted();
+    if !shifted.is_empty() {
+        value["shifts"] = shifted.iter().map(shifted_json).collect();
+    }
     let rejection = outcome.rejection();
     if !rejection.is_empty() {
         value["rejection"] = rejection.iter().map(|line| line_json("fraction", line)).collect();
@@ -212,6 +218,15 @@ fn pruned_json(line: &PruningLine) -> Value {
         "snr": finite(line.threshold),
         "snr_db": finite(line.decibels()),
         "metrics": with_errors(&line.metrics),
+    })
+}
+
+/// Returns the metrics under one shift as JSON.
+fn shifted_json((shift, metrics): &(Shift, Vec<MetricOverSplits>)) -> Value {
+    json!({
+        "shift": shift.corruption.name(),
+        "severity": shift.severity,
+        "metrics": with_errors(metrics),
     })
 }
 
@@ -332,6 +347,7 @@ pub fn infer_table(infer: &InferenceBlock, outcome: &InferenceOutcome) -> String
     text.push_str(&last.found.table(infer, outcome));
     text.push_str(&pruning_table(infer, outcome));
     text.push_str(&rotated_table(outcome));
+    text.push_str(&shifted::table(outcome));
     text.push_str(&rejection_table(outcome));
     text.push_str(&posterior::table(infer, outcome));
     text.push('\n');

@@ -71,9 +71,9 @@ struct Data {
     parts: u64,
 }
 
-/// Returns whether images of test rows are rotated, or shuffled to make outliers. The rows with the new images hold reals.
+/// Returns whether images of test rows are rotated or corrupted, or shuffled to make outliers. The rows with the new images hold reals.
 fn transforms_images(spec: &DataSpec) -> bool {
-    !spec.rotate.is_empty() || matches!(spec.outliers, Some(Outliers::Shuffled(_)))
+    !spec.rotate.is_empty() || !spec.shifts.is_empty() || matches!(spec.outliers, Some(Outliers::Shuffled(_)))
 }
 
 fn data(spec: &DataSpec, schema: &Schema) -> Data {
@@ -113,12 +113,14 @@ fn data(spec: &DataSpec, schema: &Schema) -> Data {
         // The inputs share the bytes of the column, which is one of the copied fields.
         (true, Contents::Arrays | Contents::Columns) => 0,
     };
-    let rotated = if spec.rotate.is_empty() { 0 } else { schema.test };
+    // One copy of the test rows is rotated or corrupted at a time.
+    let changed = !spec.rotate.is_empty() || !spec.shifts.is_empty();
+    let changed = if changed { schema.test } else { 0 };
     let shuffled = match spec.outliers {
         Some(Outliers::Shuffled(_)) => schema.outliers,
         Some(Outliers::File(_)) | None => 0,
     };
-    let transformed = if schema.byte_inputs { rotated + shuffled } else { 0 };
+    let transformed = if schema.byte_inputs { changed + shuffled } else { 0 };
     let transformed = (transformed * schema.inputs) as u64 * NUMBER;
     Data {
         file: files

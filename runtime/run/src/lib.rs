@@ -364,6 +364,7 @@ impl Run<'_> {
             metrics: evaluation.metrics,
             pruned,
             rotated: evaluation.rotated,
+            shifted: evaluation.shifted,
             rejection: evaluation.rejection,
             by_confidence: evaluation.by_confidence,
             tally: evaluation.tally,

@@ -2,6 +2,7 @@
 //! methods with their options, of distributions, of layers and of optimisers.
 
 use bnnc_abi::augmentation::{Augmentation, AugmentationForm};
+use bnnc_abi::corruption::{Corruption, CorruptionForm};
 use bnnc_abi::data::Format;
 use bnnc_abi::manifest::{RateSchedule, ScheduleForm};
 use bnnc_abi::method::{self, OptionDef, Takes};
@@ -28,6 +29,7 @@ fn tables() -> BTreeMap<String, String> {
         ("data options".to_owned(), options_of_data()),
         ("schedules".to_owned(), schedules()),
         ("augmentations".to_owned(), augmentations()),
+        ("corruptions".to_owned(), corruptions()),
     ]);
     for method in method::ALL.iter() {
         tables.insert(format!("options {}", method.name), options(method.options));
@@ -249,6 +251,14 @@ fn schedules() -> String {
 fn augmentations() -> String {
     let row = |form: &AugmentationForm| [format!("`{}`", form.source()), form.doc.to_owned()];
     table(["", "effect on each image"], Augmentation::FORMS.iter().map(row))
+}
+
+fn corruptions() -> String {
+    let row = |form: &CorruptionForm| [format!("`{}`", form.name), form.doc.to_owned()];
+    table(
+        ["corruption", "effect on pixels from 0 to 1"],
+        Corruption::FORMS.iter().map(row),
+    )
 }
 
 /// Returns a table row for each item of the library. `row` receives the text of an item up to its

@@ -44,6 +44,7 @@ pub fn empty(name: &ast::Ident) -> DataSpec {
         limit: None,
         shared: None,
         rotate: Vec::new(),
+        shifts: Vec::new(),
         outliers: None,
     }
 }

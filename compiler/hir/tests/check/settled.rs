@@ -53,6 +53,27 @@ fn a_data_item_becomes_a_specification() {
 }
 
 #[test]
+fn a_corruption_without_a_severity_stands_for_all_five() {
+    let shifts = |written: &str| {
+        let text = format!("data d = idx(\"x\", \"y\") {{ test = idx(\"tx\", \"ty\"), shifts = {written} }}");
+        let checked = check(&text);
+        assert_eq!(checked.text(), "");
+        let spec = &checked.module.datas.iter().next().unwrap().spec;
+        spec.shifts
+            .iter()
+            .map(ToString::to_string)
+            .collect::<Vec<_>>()
+            .join(" ")
+    };
+    assert_eq!(
+        shifts("[fog(3), jpeg, snow(1)]"),
+        "fog(3) jpeg(1) jpeg(2) jpeg(3) jpeg(4) jpeg(5) snow(1)"
+    );
+    assert_eq!(shifts("contrast(2)"), "contrast(2)");
+    assert_eq!(shifts("all").split(' ').count(), 75);
+}
+
+#[test]
 fn images_can_be_rotated_and_have_outliers() {
     let text = "data d = idx(\"x\", \"y\") {\n  test = idx(\"tx\", \"ty\")\n  rotate = [0, -45]\n  outliers = idx(\"other\")\n}";
     let checked = check(text);

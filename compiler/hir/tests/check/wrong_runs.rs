@@ -338,6 +338,20 @@ infer a = map(M, d) { epochs = 10, epochs = 20 }"# => r#"E0259 9:36 the option `
 
     outliers_without_test_images: r#"data d = idx("a", "b") { outliers = shuffled(7) }"# => r#"E0258 1:1 `outliers = shuffled(..)` must be given together with `test`, because it changes test images"#;
 
+    a_shift_with_a_misspelt_name: r#"data d = idx("a", "b") { test = idx("c", "d"), shifts = [fogg(3)] }"# => r#"E0258 1:58 `shifts` must be one of `gaussian_noise`, `shot_noise`, `impulse_noise`, `defocus_blur`, `glass_blur`, `motion_blur`, `zoom_blur`, `snow`, `frost`, `fog`, `brightness`, `contrast`, `elastic`, `pixelate`, `jpeg`, found `fogg` | help: did you mean `fog`?"#;
+
+    a_severity_above_five: r#"data d = idx("a", "b") { test = idx("c", "d"), shifts = [fog(6)] }"# => r#"E0258 1:62 `fog` must be a severity: an integer from 1 to 5, found 6"#;
+
+    a_severity_between_integers: r#"data d = idx("a", "b") { test = idx("c", "d"), shifts = [snow(1.5)] }"# => r#"E0258 1:63 `snow` must be a severity: an integer from 1 to 5, found 1.5"#;
+
+    a_shift_that_is_given_twice: r#"data d = idx("a", "b") { test = idx("c", "d"), shifts = [fog, fog(2)] }"# => r#"E0258 1:63 `shifts` must be each shift once, found `fog(2)` again"#;
+
+    a_shift_that_is_a_number: r#"data d = idx("a", "b") { test = idx("c", "d"), shifts = [3] }"# => r#"E0258 1:58 `shifts` must be corruptions in brackets, such as `[fog(3), jpeg]`, or `all`"#;
+
+    corrupted_rows_of_a_table: r#"data d = csv("d.csv") { test = fraction(0.1), shifts = all }"# => r#"E0258 1:1 `shifts` must be used with images (`cifar`, `idx`, `images`, `npy`), not `csv`"#;
+
+    no_test_images_to_corrupt: r#"data d = idx("a", "b") { shifts = [fog] }"# => r#"E0258 1:1 `shifts` must be given together with `test`, because it changes test images"#;
+
     pieces_without_a_size: r#"data d = idx("a", "b") { outliers = shuffled(0) }"# => r#"E0258 1:46 `shuffled` must be an integer of at least 1, found 0"#;
 
     test_rows_of_another_format: r#"data d = csv("d.csv") { test = idx("a", "b") }"# => r#"E0258 1:32 `test` must be `splits("file")`, `fraction(0.1)` or `csv("file")`"#;

@@ -45,6 +45,7 @@ fn spec(file: &Path) -> DataSpec {
         limit: None,
         shared: None,
         rotate: Vec::new(),
+        shifts: Vec::new(),
         outliers: None,
     }
 }

@@ -209,8 +209,9 @@ exist and be writable."#;
     1,2"#;
 
     pub(super) NO_IMAGES = "E0434", "inputs are not images":
-        r#"`rotate`, `shuffled` and `normalise = channels` need inputs with a height and a width: an IDX or NPY file with two axes or more
+        r#"`rotate`, `shifts`, `shuffled` and `normalise = channels` need inputs with a height and a width: an IDX or NPY file with two axes or more
 for each example, a CIFAR file, or a folder of images. Rows of numbers without a height and a width cannot be rotated.
+`shifts` also needs one channel or three, with pixels from 0 to 1 or from 0 to 255.
 
     x.npy of the shape (100, 784)      # wrong
     x.npy of the shape (100, 28, 28)   # right"#;

@@ -172,10 +172,20 @@ reports! {
         = data(codes::BAD_OPTION, path, "expected `{option}` {expected}, found {actual}")
         .help("change `{option}` in the data item");
 
-    /// An error: the program rotates or shuffles images, but the inputs are not images.
+    /// An error: the program rotates, shuffles or corrupts images, but the inputs are not images.
     fn no_images(path: &Path, axes: &[usize])
-        = data(codes::NO_IMAGES, path, "only images can be rotated or shuffled, but the inputs have the shape {axes:?}")
+        = data(codes::NO_IMAGES, path, "only images can be rotated, shuffled or corrupted, but the inputs have the shape {axes:?}")
         .help("the input file needs two or more axes for each example, and `inputs` must not select a part of them");
+
+    /// An error: the program corrupts images, but they are neither grey nor RGB.
+    fn other_channels(path: &Path, axes: &[usize])
+        = data(codes::NO_IMAGES, path, "`shifts` needs images with one channel or three, but the inputs have the shape {axes:?}")
+        .help("leave out `shifts`, or use grey images or images with red, green and blue");
+
+    /// An error: the program corrupts images, but a pixel of the test rows has another range.
+    fn not_pixels(path: &Path, value: f64)
+        = data(codes::NO_IMAGES, path, "`shifts` needs pixels from 0 to 1 or from 0 to 255, but a test image has the value {value}")
+        .help("store the pixels as they are, and standardise them with `normalise = channels` in the data item");
 
     /// An error: the data item normalises the channels of inputs that are not images.
     fn no_channels(path: &Path, axes: &[usize])

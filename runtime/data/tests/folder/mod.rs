@@ -69,6 +69,7 @@ pub fn spec(format: Format, files: &[&Path]) -> DataSpec {
         limit: None,
         shared: None,
         rotate: Vec::new(),
+        shifts: Vec::new(),
         outliers: None,
     }
 }

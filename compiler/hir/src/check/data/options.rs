@@ -127,6 +127,12 @@ pub static OPTIONS: &[DataOption] = &[
         |to, written| to.spec.rotate = unlike::degrees(to.session, written),
     ),
     option(
+        "shifts",
+        "`all`, or corruptions in brackets, such as `[fog(3), jpeg]`",
+        "computes the metrics of the test rows also with corrupted images. A corruption without a severity from 1 to 5 stands for all five",
+        |to, written| to.spec.shifts = unlike::shifts(to.session, written),
+    ),
+    option(
         "outliers",
         "a file of inputs in the format of the data, such as `csv(\"far.csv\")` or `idx(\"file\")`; or `shuffled(pixels)`",
         "rows on which a classifier should be unsure",
