@@ -16,7 +16,6 @@ mod noise;
 mod tone;
 mod weather;
 
-use crate::images::ImageSize;
 use bnnc_abi::corruption::{Corruption, Shift};
 use bnnc_math::philox;
 use field::Field;
@@ -24,7 +23,8 @@ use field::Field;
 /// Corrupts images with one shift.
 #[derive(Clone, Debug)]
 pub(crate) struct Corrupter {
-    frame: ImageSize,
+    height: usize,
+    width: usize,
     shift: Shift,
     key: u64,
     units: PixelUnits,
@@ -95,10 +95,11 @@ impl RowRandom {
 }
 
 impl Corrupter {
-    /// Prepares a shift of images with these sizes. The images have one plane, or the three planes red, green and blue.
-    pub(crate) fn new(frame: ImageSize, shift: Shift, key: u64, units: PixelUnits) -> Corrupter {
+    /// Prepares a shift of images of `height` by `width` pixels. The images have one plane, or the three planes red, green and blue.
+    pub(crate) fn new(height: usize, width: usize, shift: Shift, key: u64, units: PixelUnits) -> Corrupter {
         Corrupter {
-            frame,
+            height,
+            width,
             shift,
             key: philox::attempt(key, 1 + shift.corruption as u64),
             units,
@@ -108,8 +109,8 @@ impl Corrupter {
     /// Corrupts the image of one row of the file, which is in the units of the file.
     pub(crate) fn apply(&self, row: usize, image: &mut [f64]) {
         let white = self.units.white();
-        let ImageSize { height, width, .. } = self.frame;
-        let planes = image.chunks_exact(self.frame.pixels().max(1));
+        let (height, width) = (self.height, self.width);
+        let planes = image.chunks_exact((height * width).max(1));
         let mut planes: Vec<Field> = planes
             .map(|plane| Field::new(height, width, |at| plane[at] / white))
             .collect();

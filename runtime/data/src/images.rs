@@ -19,7 +19,7 @@ pub struct Images {
     values: ArrayValues,
     scale: f64,
     degrees: Vec<f64>,
-    /// The corruptions with their prepared code. Empty if the program does not corrupt images.
+    /// The corruptions. Empty if the program does not corrupt images.
     shifts: Vec<(Shift, Corrupter)>,
     /// The side of the squares that are shuffled to make outliers, in pixels.
     side: Option<usize>,
@@ -46,7 +46,12 @@ impl Images {
                     .map_err(|value| vec![diagnostics::not_pixels(&source.table.path(), value)])?;
                 let shifts = source.spec.shifts.iter();
                 shifts
-                    .map(|shift| (*shift, Corrupter::new(frame, *shift, key, units)))
+                    .map(|shift| {
+                        (
+                            *shift,
+                            Corrupter::new(frame.height, frame.width, *shift, key, units),
+                        )
+                    })
                     .collect()
             }
         };

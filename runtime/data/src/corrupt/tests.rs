@@ -3,11 +3,8 @@
 
 use super::*;
 
-const FRAME: ImageSize = ImageSize {
-    planes: 3,
-    height: 32,
-    width: 32,
-};
+/// The height and the width of the pictures.
+const SIDE: usize = 32;
 
 /// The bytes `(5 row + 3 column + 40 channel + (row column) mod 23) mod 256`.
 fn picture() -> Vec<f64> {
@@ -29,7 +26,7 @@ fn shift(corruption: Corruption, severity: u8) -> Shift {
 /// Returns the corrupted image in units from 0 to 1, without rounding to bytes.
 fn corrupted(shift: Shift, image: &[f64]) -> Vec<f64> {
     let mut image: Vec<f64> = image.iter().map(|value| value / 255.0).collect();
-    Corrupter::new(FRAME, shift, 7, PixelUnits::Unit).apply(5, &mut image);
+    Corrupter::new(SIDE, SIDE, shift, 7, PixelUnits::Unit).apply(5, &mut image);
     image
 }
 
@@ -180,9 +177,8 @@ fn deterministic_corruptions_agree_with_the_published_program() {
 
 #[test]
 fn a_grey_image_is_compressed_as_by_libjpeg() {
-    let frame = ImageSize { planes: 1, ..FRAME };
     let mut image: Vec<f64> = picture()[..1024].to_vec();
-    Corrupter::new(frame, shift(Corruption::Jpeg, 5), 0, PixelUnits::Bytes).apply(0, &mut image);
+    Corrupter::new(SIDE, SIDE, shift(Corruption::Jpeg, 5), 0, PixelUnits::Bytes).apply(0, &mut image);
     // The bytes of Pillow at the quality 40.
     for ((row, column), expected) in [
         ((0, 0), 0.0),
@@ -340,7 +336,7 @@ fn each_corruption_depends_on_the_row_the_key_and_the_severity_only() {
         for shift in Shift::severities(form.corruption) {
             let with = |key: u64, row: usize| {
                 let mut image = picture();
-                Corrupter::new(FRAME, shift, key, PixelUnits::Bytes).apply(row, &mut image);
+                Corrupter::new(SIDE, SIDE, shift, key, PixelUnits::Bytes).apply(row, &mut image);
                 image
             };
             let first = with(7, 5);
@@ -392,8 +388,8 @@ fn units_follow_from_the_values() {
     let shift = shift(Corruption::Contrast, 2);
     let unit = corrupted(shift, &picture());
     let (mut reals, mut bytes) = (picture(), picture());
-    Corrupter::new(FRAME, shift, 7, PixelUnits::Reals).apply(5, &mut reals);
-    Corrupter::new(FRAME, shift, 7, PixelUnits::Bytes).apply(5, &mut bytes);
+    Corrupter::new(SIDE, SIDE, shift, 7, PixelUnits::Reals).apply(5, &mut reals);
+    Corrupter::new(SIDE, SIDE, shift, 7, PixelUnits::Bytes).apply(5, &mut bytes);
     for ((unit, real), byte) in unit.iter().zip(&reals).zip(&bytes) {
         assert!((255.0 * unit - real).abs() < 1e-9);
         assert_eq!((real + 1e-6).floor(), *byte);
@@ -405,17 +401,12 @@ fn units_follow_from_the_values() {
 fn small_and_oblong_images_are_corrupted_too() {
     for (height, width) in [(1, 1), (1, 7), (2, 3), (9, 40), (28, 28)] {
         for planes in [1, 3] {
-            let frame = ImageSize {
-                planes,
-                height,
-                width,
-            };
             for form in Corruption::FORMS {
                 for shift in Shift::severities(form.corruption) {
                     let mut image: Vec<f64> = (0..planes * height * width)
                         .map(|at| (at * 37 % 256) as f64)
                         .collect();
-                    Corrupter::new(frame, shift, 1, PixelUnits::Bytes).apply(0, &mut image);
+                    Corrupter::new(height, width, shift, 1, PixelUnits::Bytes).apply(0, &mut image);
                     assert!(
                         image.iter().all(|value| (0.0..=255.0).contains(value)),
                         "{shift} {height} {width}"
@@ -434,7 +425,7 @@ fn fog_has_the_published_distribution() {
         (2, 0.5, [0.4994, 0.1470, 0.0204]),
         (5, 1.5, [0.5016, 0.1702, 0.0288]),
     ] {
-        let corrupter = Corrupter::new(FRAME, shift(Corruption::Fog, severity), 3, PixelUnits::Unit);
+        let corrupter = Corrupter::new(SIDE, SIDE, shift(Corruption::Fog, severity), 3, PixelUnits::Unit);
         let of_row = |row: usize| {
             let mut image = vec![1.0; 3 * 1024];
             corrupter.apply(row, &mut image);
