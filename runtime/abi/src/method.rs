@@ -9,6 +9,7 @@ use crate::augmentation::Augmentation;
 pub use crate::methods::{ALL, Finds};
 use crate::rate_schedule::RateSchedule;
 use bnnc_base::diagnostic::Diagnostic;
+use bnnc_base::quoted::quoted_with;
 use bnnc_base::spellings;
 use declare::OptionGroup;
 pub use options::MOST;
@@ -63,17 +64,13 @@ pub struct CallForm {
 impl OptionKind {
     /// Returns the values of the option as text for the manual.
     pub fn values(self) -> String {
-        let words_of = |words: &[&str]| {
-            let quoted: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();
-            quoted.join(" or ")
-        };
         match self {
             OptionKind::Int(least, MOST) => format!("an integer from {least}"),
             OptionKind::Int(least, most) => format!("an integer from {least} to {most}"),
             OptionKind::Real(low, high) => format!("a real between {low} and {high}"),
             OptionKind::AtLeast(least) => format!("a real from {least}"),
             OptionKind::Bool => "`true` or `false`".to_owned(),
-            OptionKind::Word(words) => words_of(words),
+            OptionKind::Word(words) => quoted_with(" or ", words),
             OptionKind::Optimiser => "an optimiser".to_owned(),
             OptionKind::Infer => "an inference block".to_owned(),
             OptionKind::Fractions => "fractions in brackets".to_owned(),
@@ -81,7 +78,9 @@ impl OptionKind {
             OptionKind::Call(_) | OptionKind::Schedule => "a word or a call".to_owned(),
             OptionKind::Augmentations => "transformations in brackets".to_owned(),
             OptionKind::Start => "an inference block or a file".to_owned(),
-            OptionKind::NumberOr(low, high, words) => format!("{} or {}", range(low, high), words_of(words)),
+            OptionKind::NumberOr(low, high, words) => {
+                format!("{} or {}", range(low, high), quoted_with(" or ", words))
+            }
             OptionKind::Weights(_) => "which weights".to_owned(),
         }
     }

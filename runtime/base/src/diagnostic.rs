@@ -337,12 +337,12 @@ macro_rules! reports {
     };
     ($(
         $(#[$doc:meta])*
-        fn $name:ident($($param:ident: $ty:ty),*)
+        fn $name:ident$(<$life:lifetime>)?($($param:ident: $ty:ty),*)
             $(let $local:pat = $value:expr;)*
             = $kind:ident($($first:tt)*) $(.$part:ident($($rest:tt)*))*;
     )*) => {$(
         $(#[$doc])*
-        pub fn $name($($param: $ty),*) -> $crate::diagnostic::Diagnostic {
+        pub fn $name$(<$life>)?($($param: $ty),*) -> $crate::diagnostic::Diagnostic {
             $(let $local = $value;)*
             let found = $crate::reports!(@ $kind $($first)*);
             $(let found = $crate::reports!(@ $part in found, $($rest)*);)*

@@ -3,6 +3,7 @@
 use super::super::Reading;
 use crate::diagnostics::{self, At, Faults};
 use bnnc_base::diagnostic::Diagnostic;
+use bnnc_base::quoted::quoted;
 use std::fs::Metadata;
 use std::io::{Error, ErrorKind};
 use std::path::{Path, PathBuf};
@@ -143,8 +144,8 @@ fn check_splits(folder: &Path, classes: &[(String, PathBuf)]) -> Result<(), Diag
         }
     }
     if classes.len() > 1 && classes.iter().all(|(name, _)| is_split(name)) {
-        let names: Vec<String> = classes.iter().map(|(name, _)| format!("`{name}`")).collect();
-        return Err(diagnostics::split_without_classes(folder, &names.join(", ")));
+        let names = quoted(classes.iter().map(|(name, _)| name));
+        return Err(diagnostics::split_without_classes(folder, &names));
     }
     Ok(())
 }
