@@ -72,7 +72,7 @@ pub fn chosen(program: &CheckedProgram, options: &CompileOptions) -> Result<Vec<
     let module = &program.module;
     if module.infers.is_empty() {
         let text = "the program has no `infer` item, so there is nothing to run";
-        let diagnostic = bnnc_rewrite::diagnostics::error(&diagnostics::NO_INFERS, text);
+        let diagnostic = Diagnostic::of_program(&diagnostics::NO_INFERS, text);
         return Err(vec![
             diagnostic.help("`bnnc check` checks a program without running it"),
         ]);

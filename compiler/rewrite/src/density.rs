@@ -163,25 +163,15 @@ fn bug(why: String) -> RewriteError {
 fn check(model: &Model) -> Result<(), RewriteError> {
     let mut faults = Vec::new();
     let values: Vec<Value> = model.function.nodes.ids().collect();
-    for site in model.sites.iter().filter(|site| site.local) {
-        let message = format!(
-            "`{}` is local to each example, which this method does not support",
-            site.name
-        );
-        let help = "give it one element per group, or leave out `local`";
-        faults.push(diagnostics::error(&diagnostics::LOCAL_SITE, message).help(help));
-    }
+    let local = model.sites.iter().filter(|site| site.local);
+    faults.extend(local.map(|site| diagnostics::local_site(&site.name)));
     if values.iter().any(|value| !is_factored(&model.function, *value)) {
         return Err(bug(format!("`{}` draws or observes inside a loop", model.name)));
     }
     let observes = |function: &Function| contains(function, &ops::observe::OBSERVE);
     let observes_looped = |value: &Value| function_attrs(&model.function, *value).any(observes);
     if !observes(&model.function) && !values.iter().any(observes_looped) {
-        let message = format!(
-            "expected `{}` to observe an output with `~`, found none",
-            model.name
-        );
-        faults.push(diagnostics::error(&diagnostics::NO_OUTPUT, message));
+        faults.push(diagnostics::observes_nothing(&model.name));
     }
     let attrs = model.function.nodes.iter().flat_map(|node| match &node.kind {
         NodeKind::Apply { attrs, .. } => attrs.as_slice(),
@@ -191,17 +181,8 @@ fn check(model: &Model) -> Result<(), RewriteError> {
         Attr::Dist(found) if found.measure == MeasureKind::Point => Some(found),
         _ => None,
     });
-    if let Some(point) = points.next() {
-        let message = format!(
-            "the model `{}` uses the distribution `{}`, which puts all probability at one point and has no density",
-            model.name, point.name
-        );
-        let help = format!(
-            "only a posterior can use `{}`; give the quantity its value with `=`",
-            point.name
-        );
-        faults.push(diagnostics::error(&diagnostics::NO_DENSITY, message).help(help));
-    }
+    let point = points.next();
+    faults.extend(point.map(|point| diagnostics::point_in_model(&model.name, &point.name)));
     Ok(diagnostics::unless(faults, ())?)
 }
 

@@ -11,8 +11,9 @@ use bnnc_abi::methods::dropout::DropoutOptions;
 use bnnc_abi::methods::laplace;
 use bnnc_abi::methods::sampling::ChainOptions;
 use bnnc_abi::methods::variational::ViOptions;
-use bnnc_base::diagnostic::{Code, Diagnostic, FaultyInput, Place, Severity};
-use bnnc_base::{codes, fault};
+use bnnc_base::diagnostic::{Code, Diagnostic};
+use bnnc_base::quoted::quoted;
+use bnnc_base::{codes, fault, reports};
 
 codes! {
     /// Warns that a KL divergence cannot be shown to be finite.
@@ -174,22 +175,140 @@ pub fn options_of(code: &'static Code) -> &'static [OptionName] {
     }
 }
 
-/// Creates a warning about the program. The caller adds the span, because this crate does not know it.
-pub fn warning(code: &'static Code, message: impl Into<String>) -> Diagnostic {
-    Diagnostic {
-        severity: Severity::Warning,
-        ..error(code, message)
-    }
-}
+// This crate does not know the spans of a program. The caller adds them.
+reports! {
+    /// Warns about a KL divergence that is not known to be finite.
+    fn unknown_kl(family: &str, site: &str, why: &str)
+        = program_warning(UNKNOWN_KL,
+            "the KL divergence from `{family}` to the prior of `{site}` is not known to be finite: {why}")
+        .help("declare how fast the densities of your distributions fall, for example `tails = exponential(1 / scale, 1)`");
 
-/// Creates a warning about a KL divergence that is not known to be finite.
-pub fn unknown_kl(family: &str, site: &str, why: &str) -> Diagnostic {
-    let message = format!(
-        "the KL divergence from `{family}` to the prior of `{site}` is not known to be finite: {why}"
-    );
-    warning(&UNKNOWN_KL, message).help(
-        "declare how fast the densities of your distributions fall, for example `tails = exponential(1 / scale, 1)`",
-    )
+    /// Reports a family whose draws can lie outside the support of a site. `inside` and `support` describe the
+    /// supports of the site and of the family.
+    fn wider_support(site: &str, inside: &str, family: &str, support: &str)
+        = of_program(INFINITE_KL,
+            "the approximation of `{site}` must have its support inside {inside}, but the support of `{family}` is {support}: the KL divergence is \
+             infinite")
+        .help("choose a family on the support of the parameter, or a family on the reals");
+
+    /// Reports an infinite KL divergence from a family to the prior of a site, which is the distribution `prior`.
+    fn infinite_kl(family: &str, site: &str, prior: &str, why: &str)
+        = of_program(INFINITE_KL, "the KL divergence from `{family}` to the prior of `{site}` is infinite: {why}")
+        .help("choose a family with lighter tails, whose support lies inside that of `{prior}`, or another prior");
+
+    /// Warns about an approximation that starts outside the range in which a Taylor series converges. `width` is two standard
+    /// deviations, and `radius` is the radius of convergence.
+    fn outside_series(site: &str, width: f64, mean: f64, prior: &str, radius: f64)
+        = program_warning(SERIES_RANGE,
+            "the approximation of `{site}` starts with two standard deviations of {width} around {mean}, but the Taylor series of the \
+             log density of `{prior}` converges only within {radius}")
+        .help("leave `taylor` out: the mean over draws is unbiased, and the compiled program does not grow with `draws`");
+
+    /// Reports a family without a sampler.
+    fn no_sampler(site: &str, family: &str)
+        = of_program(NO_SAMPLER, "expected a family with a sampler for `{site}`, but `{family}` has no `draw`")
+        .help("give `{family}` a `draw`: a function of its parameters and of `standard_normal()`");
+
+    /// Reports a family without an entropy and without a density.
+    fn no_entropy(site: &str, family: &str)
+        = of_program(NO_DENSITY,
+            "expected a family with an entropy or a density for `{site}`, but `{family}` defines neither")
+        .help("give `{family}` a `log_density` or an `entropy`");
+
+    /// Reports a model that uses a distribution without a density.
+    fn point_in_model(model: &str, point: &str)
+        = of_program(NO_DENSITY,
+            "the model `{model}` uses the distribution `{point}`, which puts all probability at one point and has no density")
+        .help("only a posterior can use `{point}`; give the quantity its value with `=`");
+
+    /// Reports a site with a value for each example.
+    fn local_site(site: &str)
+        = of_program(LOCAL_SITE, "`{site}` is local to each example, which this method does not support")
+        .help("give it one element per group, or leave out `local`");
+
+    /// Reports a model without observations.
+    fn observes_nothing(model: &str)
+        = of_program(NO_OUTPUT, "expected `{model}` to observe an output with `~`, found none");
+
+    /// Reports a model whose observations do not depend on any free parameter.
+    fn nothing_moves(model: &str)
+        = of_program(NO_OUTPUT, "no free parameter of `{model}` affects its outputs")
+        .help("let the mean or the logits of an output depend on a parameter that the posterior does not fix");
+
+    /// Reports an argument of the likelihood that depends on the weights but is not a real number.
+    fn not_linear(param: &str, is_ordered: bool)
+        let values = if is_ordered { "increasing vectors" } else { "integers" };
+        = of_program(NOT_LINEAR,
+            "`{param}` of the likelihood takes {values}, so it cannot be linearised in the weights")
+        .help("let it depend only on data, or use `nuts` or `vi`, which do not linearise the model");
+
+    /// Reports a weight whose curvature is not a Kronecker product and has more than `most` elements.
+    fn too_large(site: &str, elements: usize, most: usize)
+        = of_program(NO_FACTORS,
+            "the gradient of `{site}` for one row is not an outer product, and {elements} elements are too many for one full \
+             block")
+        .help("a block has at most {most} elements; write `structure = diagonal`, or leave `{site}` out of `over`");
+
+    /// Reports a site without a non-centred parameterisation.
+    fn no_noise(site: &str, why: &str, help: String)
+        = of_program(NO_NOISE, "`{site}` does not have a non-centred parameterisation: {why}")
+        .help(help);
+
+    /// Reports a name in `over` that does not select a weight. `known` lists the names that do. `is_site` is true
+    /// if the name is that of a parameter.
+    fn no_weights(name: &str, is_site: bool, known: &[&str])
+        let why = match is_site {
+            true => "only parameters that affect the outputs (the mean or the logits of the observation) can be random",
+            false => "no parameter or layer of that name affects the outputs",
+        };
+        = of_program(NO_WEIGHTS, "`over` names `{name}`, but {why}")
+        .suggest(name, known.iter().copied())
+        .help("these affect the outputs: {}", quoted(known));
+
+    /// Reports that the last parameter of a model does not belong to a layer. `layer` is the last layer with
+    /// weights.
+    fn no_last_layer(last: &str, layer: Option<&str>)
+        = of_program(NO_WEIGHTS, "{}", match layer {
+            Some(_) => format!(
+                "`over = last_layer` is ambiguous: `{last}` acts after the last layer, but is not part of a layer"
+            ),
+            None => "`over = last_layer` needs a layer with weights, but this model does not have one".to_owned(),
+        })
+        .help(match layer {
+            Some(layer) => format!("name the layer: `over = [{layer}]`"),
+            None => "leave `over` out, or write `over = all`: the Gaussian then covers every parameter that affects the outputs".to_owned(),
+        });
+
+    /// Reports a name in `non_centered` that is not a site.
+    fn unknown_noise<'a>(name: &str, sites: impl Iterator<Item = &'a str>)
+        = of_program(NO_NOISE, "`non_centered` names `{name}`, which is not a parameter of the model")
+        .label("not a parameter")
+        .suggest(name, sites);
+
+    /// Reports a name in `option` that is neither a layer nor a parameter.
+    fn unknown_layer<'a>(option: &str, name: &str, known: impl IntoIterator<Item = &'a str>)
+        = of_program(UNKNOWN_LAYER, "`{option}` names `{name}`, but the model has no such layer or parameter")
+        .suggest(name, known);
+
+    /// Reports a site that does not support the estimator of an option.
+    fn no_estimator(option: &str, site: &str, why: &str)
+        = of_program(LAYER_FORM, "`{option}` is not possible for `{site}`: {why}")
+        .help("leave `{site}` out of `{option}`: all examples then share one draw of it");
+
+    /// Reports a layer that does not have inputs to drop.
+    fn no_masks(name: &str)
+        = of_program(NOTHING_TO_DROP,
+            "`{name}` has no inputs to mask: its weights are not multiplied by values of an example");
+
+    /// Reports a model without a layer that has inputs to drop. `last` is its last layer.
+    fn nothing_to_drop(last: Option<&str>)
+        = of_program(NOTHING_TO_DROP,
+            "no layer has inputs to mask: no layer takes hidden values, and data are masked only if `layers` names \
+             the layer")
+        .help(match last {
+            Some(layer) => format!("name the layers whose inputs to mask: `layers = [{layer}]`"),
+            None => "add a hidden layer, or name the weights: `layers = [w]`".to_owned(),
+        });
 }
 
 /// The reason why the functions of a model could not be built.
@@ -212,7 +331,7 @@ impl From<fault::Fault> for RewriteError {
         match fault {
             fault::Fault::Limit(limit) => {
                 let help = "express this part of the model with other functions";
-                RewriteError::Program(vec![error(limit.code, limit.text).help(help)])
+                RewriteError::Program(vec![Diagnostic::of_program(limit.code, limit.text).help(help)])
             }
             fault::Fault::Bug(_) | fault::Fault::Reported(_) => RewriteError::Fault(fault),
         }
@@ -225,25 +344,4 @@ pub fn unless<T>(diagnostics: Vec<Diagnostic>, value: T) -> Result<T, Vec<Diagno
         true => Ok(value),
         false => Err(diagnostics),
     }
-}
-
-/// Creates the diagnostic for an error in the program. The caller adds the span, because this crate does not
-/// know it.
-pub fn error(code: &'static Code, message: impl Into<String>) -> Diagnostic {
-    Diagnostic {
-        code,
-        severity: Severity::Error,
-        fault: FaultyInput::Program,
-        message: message.into(),
-        at: Place::Nowhere,
-        label: String::new(),
-        labels: Vec::new(),
-        notes: Vec::new(),
-        help: Vec::new(),
-    }
-}
-
-/// Creates the error for a layer or a model that does not have inputs to drop.
-pub fn nothing_to_drop(message: &str) -> Diagnostic {
-    error(&NOTHING_TO_DROP, message)
 }

@@ -165,18 +165,8 @@ pub fn placement(site: &Site, posterior: &SitePosterior) -> Result<Placement, Fa
         return Ok(Placement::Inside);
     }
     if !is_within(Support::Real, family.support) || matches!(site.support, Support::Integers(_)) {
-        let message = format!(
-            "the approximation of `{}` must have its support inside {}, but the support of `{}` is {}: the KL divergence is \
-             infinite",
-            site.name,
-            describe(site.support),
-            family.name,
-            describe(family.support)
-        );
-        let help = "choose a family on the support of the parameter, or a family on the reals";
-        return Err(diagnostics::error(&diagnostics::INFINITE_KL, message)
-            .help(help)
-            .into());
+        let (inside, support) = (describe(site.support), describe(family.support));
+        return Err(diagnostics::wider_support(&site.name, &inside, &family.name, &support).into());
     }
     let wanted = unconstrained(site.support, &site.ty);
     if family.value != wanted {

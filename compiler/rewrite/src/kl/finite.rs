@@ -72,16 +72,7 @@ pub fn check(
         Finiteness::Infinite(why) => why,
     };
     let (family, name) = (&posterior.family.name, &prior.distribution.name);
-    let message = format!(
-        "the KL divergence from `{family}` to the prior of `{}` is infinite: {why}",
-        site.name
-    );
-    let help = format!(
-        "choose a family with lighter tails, whose support lies inside that of `{name}`, or another prior"
-    );
-    Err(Box::new(
-        diagnostics::error(&diagnostics::INFINITE_KL, message).help(help),
-    ))
+    Err(Box::new(diagnostics::infinite_kl(family, &site.name, name, &why)))
 }
 
 /// Returns whether the divergence of a site is finite.

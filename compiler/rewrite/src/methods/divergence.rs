@@ -352,18 +352,13 @@ impl Task<'_> {
             return Ok(None);
         };
         let warning = (2.0 * sd > series.radius).then(|| {
-            let message = format!(
-                "the approximation of `{}` starts with two standard deviations of {} around {}, but the Taylor series of the \
-                 log density of `{}` converges only within {}",
-                site.plan.site.name,
+            diagnostics::outside_series(
+                &site.plan.site.name,
                 rounded(2.0 * sd),
                 rounded(mean),
-                site.plan.prior.distribution.name,
-                rounded(series.radius)
-            );
-            diagnostics::warning(&diagnostics::SERIES_RANGE, message)
-                .help("leave `taylor` out: the mean over draws is unbiased, and the compiled program does not grow with \
-                       `draws`")
+                &site.plan.prior.distribution.name,
+                rounded(series.radius),
+            )
         });
         let found = Found {
             order,

@@ -103,30 +103,18 @@ fn check(model: &Model, layers: &[Arc<str>], masked: &BTreeSet<Arc<str>>) -> Res
         let is_masked = masked.iter().any(|site| covers(name, site));
         match (is_known, is_masked) {
             (true, true) => None,
-            (true, false) => Some(diagnostics::nothing_to_drop(&format!(
-                "`{name}` has no inputs to mask: its weights are not multiplied by values of an example"
-            ))),
+            (true, false) => Some(diagnostics::no_masks(name)),
             (false, _) => {
-                let layers = sites().filter_map(layer_of);
-                let message =
-                    format!("`layers` names `{name}`, but the model has no such layer or parameter");
-                Some(
-                    diagnostics::error(&diagnostics::UNKNOWN_LAYER, message)
-                        .suggest(name, sites().chain(layers)),
-                )
+                let known = sites().chain(sites().filter_map(layer_of));
+                Some(diagnostics::unknown_layer("layers", name, known))
             }
         }
     };
     let mut faults: Vec<Diagnostic> = layers.iter().filter_map(fault).collect();
     if layers.is_empty() && masked.is_empty() {
-        let message = "no layer has inputs to mask: no layer takes hidden values, and data are masked only if `layers` names \
-                       the layer";
-        let mut known = sites().filter_map(layer_of);
-        let help = match known.next_back() {
-            Some(layer) => format!("name the layers whose inputs to mask: `layers = [{layer}]`"),
-            None => "add a hidden layer, or name the weights: `layers = [w]`".to_owned(),
-        };
-        faults.push(diagnostics::nothing_to_drop(message).help(help));
+        faults.push(diagnostics::nothing_to_drop(
+            sites().filter_map(layer_of).next_back(),
+        ));
     }
     diagnostics::unless(faults, ())
 }

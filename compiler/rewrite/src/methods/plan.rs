@@ -110,17 +110,7 @@ fn plan<'a>(
         return Err(Fault::Bug(why));
     };
     if posterior.family.draw.is_none() && !kl::is_point(posterior) {
-        let message = format!(
-            "expected a family with a sampler for `{}`, but `{}` has no `draw`",
-            site.name, posterior.family.name
-        );
-        let help = format!(
-            "give `{}` a `draw`: a function of its parameters and of `standard_normal()`",
-            posterior.family.name
-        );
-        return Err(Fault::from(
-            diagnostics::error(&diagnostics::NO_SAMPLER, message).help(help),
-        ));
+        return Err(diagnostics::no_sampler(&site.name, &posterior.family.name).into());
     }
     let placement = kl::placement(site, posterior)?;
     let doubt = match kl::is_point(posterior) {
@@ -136,14 +126,7 @@ fn plan<'a>(
             .map_or_else(|why| NeedsDraws::Draws(Some(why)), NeedsDraws::Closed)
     };
     if matches!(way, NeedsDraws::Draws(_)) && !has_density(posterior) {
-        let message = format!(
-            "expected a family with an entropy or a density for `{}`, but `{}` defines neither",
-            site.name, posterior.family.name
-        );
-        let help = format!("give `{}` a `log_density` or an `entropy`", posterior.family.name);
-        return Err(Fault::from(
-            diagnostics::error(&diagnostics::NO_DENSITY, message).help(help),
-        ));
+        return Err(diagnostics::no_entropy(&site.name, &posterior.family.name).into());
     }
     Ok(SitePlan {
         site,

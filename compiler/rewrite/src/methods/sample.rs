@@ -231,7 +231,7 @@ fn check(plans: &[SitePlan<'_>], noncentred: &[Arc<str>]) -> Result<(), Vec<Diag
             Some(plan) => noncentre::rejection(plan.site, plan.prior, moves(plan)),
             None => {
                 let sites = plans.iter().map(|plan| &*plan.site.name);
-                Some(noncentre::unknown(name, sites))
+                Some(diagnostics::unknown_noise(name, sites))
             }
         }
     };

@@ -221,7 +221,7 @@ fn unsupported_sites_are_rejected_with_a_reason() {
             "{message}"
         );
     }
-    let unknown = noncentre::unknown("tehta", ["theta"].into_iter());
+    let unknown = diagnostics::unknown_noise("tehta", ["theta"].into_iter());
     assert!(unknown.message.contains("tehta") && unknown.help == ["did you mean `theta`?"]);
 }
 

@@ -81,17 +81,7 @@ fn no_weights(parts: &LaplaceParts<'_>, name: &str) -> Diagnostic {
     let mut known: Vec<&str> = lists.chain(layers).chain(sites).collect();
     known.dedup();
     let is_known = parts.model.sites.iter().any(|site| covers(name, &site.name));
-    let message = match is_known {
-        true => format!(
-            "`over` names `{name}`, but only parameters that affect the outputs (the mean or the logits of the observation) \
-             can be random"
-        ),
-        false => format!("`over` names `{name}`, but no parameter or layer of that name affects the outputs"),
-    };
-    let quoted: Vec<String> = known.iter().map(|name| format!("`{name}`")).collect();
-    diagnostics::error(&diagnostics::NO_WEIGHTS, message)
-        .suggest(name, known.iter().copied())
-        .help(format!("these affect the outputs: {}", quoted.join(", ")))
+    diagnostics::no_weights(name, is_known, &known)
 }
 
 /// Returns the sites of the last layer: the layer whose weights are combined with values of a row
@@ -114,26 +104,10 @@ fn last_layer<'a>(parts: &LaplaceParts<'a>) -> Result<Vec<&'a SitePlan<'a>>, Vec
         let layer = layers
             .max_by_key(entry)
             .and_then(|plan| layer_of(&plan.site.name));
-        return Err(vec![no_last_layer(last, layer)]);
+        return Err(vec![diagnostics::no_last_layer(last, layer)]);
     };
     let of_layer = |plan: &&&SitePlan<'_>| layer_of(&plan.site.name) == Some(layer);
     Ok(parts.weights.iter().filter(of_layer).copied().collect())
-}
-
-/// Reports that the last parameter of a model does not belong to a layer. `layer` is the last layer with
-/// weights.
-fn no_last_layer(last: &str, layer: Option<&str>) -> Diagnostic {
-    let (message, help) = match layer {
-        Some(layer) => (
-            format!("`over = last_layer` is ambiguous: `{last}` acts after the last layer, but is not part of a layer"),
-            format!("name the layer: `over = [{layer}]`"),
-        ),
-        None => (
-            "`over = last_layer` needs a layer with weights, but this model does not have one".to_owned(),
-            "leave `over` out, or write `over = all`: the Gaussian then covers every parameter that affects the outputs".to_owned(),
-        ),
-    };
-    diagnostics::error(&diagnostics::NO_WEIGHTS, message).help(help)
 }
 
 /// Returns the index of the last node that combines a weight with a value of the row. Returns 0 if

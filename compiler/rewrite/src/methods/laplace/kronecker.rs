@@ -24,7 +24,6 @@ use crate::rules::outer::{
 use crate::{diagnostics, rule, simplify, unroll};
 use bnnc_abi::methods::laplace::WeightBlock;
 use bnnc_abi::ports::PortName;
-use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::shape::{Dim, Shape};
 use bnnc_graph::builder::Builder;
 use bnnc_graph::function::{Function, Value};
@@ -56,7 +55,7 @@ pub fn factors(parts: &LaplaceParts<'_>) -> Result<(Vec<WeightBlock>, Function),
         match form.filter(|form| form.block(&builder, 0, String::new()).left > 1) {
             Some(form) => forms.push(form),
             None if elements <= WHOLE => forms.push(Form::Whole(value)),
-            None => faults.push(too_large(&weight.site.name, elements)),
+            None => faults.push(diagnostics::too_large(&weight.site.name, elements, WHOLE)),
         }
     }
     diagnostics::unless(faults, ())?;
@@ -80,17 +79,6 @@ pub fn factors(parts: &LaplaceParts<'_>) -> Result<(Vec<WeightBlock>, Function),
     let rights = over_rows(parts, &over_columns(&rights));
     let function = sums([&lefts, &rights], &forms, &blocks);
     Ok((blocks, function))
-}
-
-fn too_large(site: &str, elements: usize) -> Diagnostic {
-    let message = format!(
-        "the gradient of `{site}` for one row is not an outer product, and {elements} elements are too many for one full \
-         block"
-    );
-    let help = format!(
-        "a block has at most {WHOLE} elements; write `structure = diagonal`, or leave `{site}` out of `over`"
-    );
-    diagnostics::error(&diagnostics::NO_FACTORS, message).help(help)
 }
 
 /// The form of the gradient of a weight.

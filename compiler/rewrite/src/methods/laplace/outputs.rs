@@ -69,26 +69,6 @@ pub struct LaplaceParts<'a> {
     pub outputs: Function,
 }
 
-/// Creates the error for a model whose observations do not depend on any free parameter.
-fn nothing_moves(model: &Model) -> Diagnostic {
-    let message = format!("no free parameter of `{}` affects its outputs", model.name);
-    diagnostics::error(&diagnostics::NO_OUTPUT, message)
-        .help("let the mean or the logits of an output depend on a parameter that the posterior does not fix")
-}
-
-/// Creates the error for an argument of the likelihood that depends on the weights but is not a
-/// real number.
-fn not_linear(param: &str, is_ordered: bool) -> Diagnostic {
-    let values = match is_ordered {
-        true => "increasing vectors",
-        false => "integers",
-    };
-    let message =
-        format!("`{param}` of the likelihood takes {values}, so it cannot be linearised in the weights");
-    diagnostics::error(&diagnostics::NOT_LINEAR, message)
-        .help("let it depend only on data, or use `nuts` or `vi`, which do not linearise the model")
-}
-
 impl<'a> LaplaceParts<'a> {
     /// Finds the outputs `f` and the sites that affect these outputs. Fails if an observation lies
     /// inside a loop, if an argument cannot be transformed onto the reals, or if no moving site
@@ -113,7 +93,7 @@ impl<'a> LaplaceParts<'a> {
             pieces.push(piece);
         }
         if pieces.is_empty() {
-            return Err(vec![nothing_moves(model)].into());
+            return Err(vec![diagnostics::nothing_moves(&model.name)].into());
         }
         let names = pieces.iter().map(|piece| (&*piece.name, piece.support));
         let outputs = joined_arguments("outputs", &arguments, names);
@@ -125,7 +105,7 @@ impl<'a> LaplaceParts<'a> {
         };
         let weights: Vec<&SitePlan<'_>> = plans.iter().filter(is_weight).collect();
         if weights.is_empty() {
-            return Err(vec![nothing_moves(model)].into());
+            return Err(vec![diagnostics::nothing_moves(&model.name)].into());
         }
         Ok(LaplaceParts {
             densities,
@@ -278,7 +258,10 @@ fn piece(
         support @ (Support::Real | Support::Interval(..) | Support::Simplex) => support,
         Support::Ordered | Support::Integers(_) => {
             let param = parts.map_or(&*name, |(_, param)| param);
-            return Err(vec![not_linear(param, support == Some(Support::Ordered))]);
+            return Err(vec![diagnostics::not_linear(
+                param,
+                support == Some(Support::Ordered),
+            )]);
         }
     };
     let free = unconstrained(support, &ty);

@@ -89,10 +89,12 @@ pub fn ways(plans: &[SitePlan<'_>], layers: &Layers<'_>) -> Result<Vec<Expectati
             }
             match (*slot, unfit(plan, way)?) {
                 (Expectation::Shared, None) => *slot = way,
-                (Expectation::Shared, Some(why)) => faults.push(rejection(way, &named.name, &why)),
+                (Expectation::Shared, Some(why)) => {
+                    faults.push(diagnostics::no_estimator(way.option(), &named.name, &why))
+                }
                 (other, _) => {
                     let why = format!("`{}` also names it", other.option());
-                    faults.push(rejection(way, &named.name, &why));
+                    faults.push(diagnostics::no_estimator(way.option(), &named.name, &why));
                 }
             }
         }
@@ -137,21 +139,7 @@ fn unfit(plan: &SitePlan<'_>, way: Expectation) -> Result<Option<String>, Fault>
     })
 }
 
-/// Reports a site that does not support the requested estimator.
-pub fn rejection(way: Expectation, site: &str, why: &str) -> Diagnostic {
-    let message = format!("`{}` is not possible for `{site}`: {why}", way.option());
-    let help = format!(
-        "leave `{site}` out of `{}`: all examples then share one draw of it",
-        way.option()
-    );
-    diagnostics::error(&diagnostics::LAYER_FORM, message).help(help)
-}
-
 fn unknown(way: Expectation, name: &str, plans: &[SitePlan<'_>]) -> Diagnostic {
-    let message = format!(
-        "`{}` names `{name}`, but the model has no such layer or parameter",
-        way.option()
-    );
     let mut known: Vec<&str> = Vec::new();
     for plan in plans {
         for site in plan.sites() {
@@ -159,5 +147,5 @@ fn unknown(way: Expectation, name: &str, plans: &[SitePlan<'_>]) -> Diagnostic {
             known.extend(layer_of(&site.name));
         }
     }
-    diagnostics::error(&diagnostics::UNKNOWN_LAYER, message).suggest(name, known)
+    diagnostics::unknown_layer(way.option(), name, known)
 }

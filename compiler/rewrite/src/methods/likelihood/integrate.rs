@@ -9,9 +9,10 @@
 //! second is a product of two values that depend on the same weights, but not through the same
 //! variates.
 
-use super::choice::{Expectation, rejection};
+use super::choice::Expectation;
 use super::gaussian::{Numbering, VariatePolynomial, Variates, log_sigmoid_series};
 use super::per_example::{Rewritten, centre, spread};
+use crate::diagnostics::no_estimator;
 use crate::nodes;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_graph::attr::Attr;
@@ -56,7 +57,7 @@ pub fn rewrite(row: &Function, integrated: &[Arc<str>], series: usize) -> Result
 fn faults(integrated: &[Arc<str>], sources: &BTreeSet<usize>, why: &str) -> Vec<Diagnostic> {
     let names = sources.iter().filter_map(|at| integrated.get(*at));
     names
-        .map(|name| rejection(Expectation::Integrated, name, why))
+        .map(|name| no_estimator(Expectation::Integrated.option(), name, why))
         .collect()
 }
 

@@ -7,8 +7,9 @@
 //! Flipout (Wen et al. 2018): all examples share one draw, and each example flips the signs of the
 //! draw's elements, `(m + r t^T (s e)) h = m h + r ((s e) (t h))`.
 
-use super::choice::{Expectation, rejection};
+use super::choice::Expectation;
 use super::usage::{Usage, VaryingSite, WeightProduct, folds, usage};
+use crate::diagnostics::no_estimator;
 use crate::nodes;
 use bnnc_abi::symbols::NoiseKind;
 use bnnc_base::diagnostic::Diagnostic;
@@ -74,7 +75,7 @@ pub fn rewrite(row: &Function, treated: &[(Arc<str>, Expectation)]) -> Result<Re
                     },
                 );
             }
-            Err(why) => faults.push(rejection(*way, name, &why.to_string())),
+            Err(why) => faults.push(no_estimator(way.option(), name, &why.to_string())),
         }
     }
     if !faults.is_empty() {

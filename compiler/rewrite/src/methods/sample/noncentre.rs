@@ -68,19 +68,8 @@ pub fn rejection(site: &Site, prior: &SitePrior, moves: bool) -> Option<Diagnost
         (true, Support::Real) => why_not(&prior.distribution)?,
         (true, _) => Why::Support,
     };
-    let text = format!(
-        "`{}` does not have a non-centred parameterisation: {}",
-        site.name,
-        why.sentence(&prior.distribution.name)
-    );
-    Some(diagnostics::error(&diagnostics::NO_NOISE, text).help(why.help(&site.name)))
-}
-
-/// Reports a name that is not a site.
-pub fn unknown<'a>(name: &str, sites: impl Iterator<Item = &'a str>) -> Diagnostic {
-    let text = format!("`non_centered` names `{name}`, which is not a parameter of the model");
-    let diagnostic = diagnostics::error(&diagnostics::NO_NOISE, text).label("not a parameter");
-    diagnostic.suggest(name, sites)
+    let sentence = why.sentence(&prior.distribution.name);
+    Some(diagnostics::no_noise(&site.name, &sentence, why.help(&site.name)))
 }
 
 /// The reason why a site does not have a non-centred parameterisation.
