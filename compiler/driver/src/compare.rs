@@ -51,13 +51,13 @@ pub fn inapplicable_of<'m>(
             let (infer, manifest) = find(name)?;
             let item = program.infer(name)?;
             let outliers = outliers(manifest, infer);
-            let why = Applied {
+            let (why, help) = Applied {
                 infer,
                 item,
                 outliers,
             }
             .rejection(measure)?;
-            Some(metric_does_not_apply(measure, item, why))
+            Some(metric_does_not_apply(measure, item, why, help))
         });
         found.extend(of_infers.next());
     }

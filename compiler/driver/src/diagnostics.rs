@@ -19,8 +19,8 @@ use bnnc_abi::methods::sampling::ChainOptions;
 use bnnc_abi::methods::variational::ViOptions;
 use bnnc_base::diagnostic::{Code, Diagnostic};
 use bnnc_base::diagnostics::{NO_MAXIMUM, NO_SUBNETWORK};
+use bnnc_base::quoted::quoted;
 use bnnc_base::{codes, reports};
-use bnnc_hir::diagnostics::quoted;
 use bnnc_hir::tree::{DataItem, InferItem};
 use bnnc_rewrite::methods::laplace::likelihood::ZeroDerivative;
 pub use stages::{NO_STAGE, bad_text, earlier_stage, no_clif, no_pass, no_stage, undefined_distribution};
@@ -164,6 +164,97 @@ pub fn all() -> Vec<&'static Code> {
 }
 
 reports! {
+    /// Reports an unknown name in `report`.
+    fn unknown_quantity(infer: &InferItem, name: &str, known: &[&str])
+        = error(NO_QUANTITY, infer.span_of(&[ChainOptions::report()]),
+            "`{name}` is neither a parameter nor computed from parameters only")
+        .note("the model has {}", quoted(known));
+
+    /// Reports a subnetwork that is larger than the number of weights.
+    fn too_many_weights(infer: &InferItem, wanted: usize, all: usize)
+        = error(NO_SUBNETWORK, infer.span_of(&[laplace::GaussianOptions::over()]),
+            "`{}` needs {wanted} weights for its subnetwork, but there are only {all}", infer.name)
+        .help("use fewer weights, a fraction such as `subnetwork(0.5)`, or `over = all`");
+
+    /// Reports a subnetwork that is larger than `curved`, the number of weights that affect an output with a curved
+    /// log likelihood.
+    fn too_few_curved(infer: &InferItem, wanted: usize, curved: usize)
+        = error(NO_SUBNETWORK, infer.span_of(&[laplace::GaussianOptions::over()]),
+            "`{}` needs {wanted} weights for its subnetwork, but only {curved} affect an output in which the log likelihood is curved",
+            infer.name)
+        .help("use fewer weights, or `curvature = fisher`, which needs only first derivatives");
+
+    /// Reports a subnetwork that ranks its weights by an inference that finds a point, so it does not provide
+    /// variances.
+    fn ranked_by_point(infer: &InferItem, by: &str)
+        = error(NO_SUBNETWORK, infer.span_of(&[laplace::GaussianOptions::over()]),
+            "`{}` ranks weights by their variances under `{by}`, which has no variances", infer.name)
+        .help("rank by an inference with variances, such as `vi` or `swag`");
+
+    /// Reports a subnetwork that ranks its weights by an inference without the site, or with the site in another
+    /// size.
+    fn ranked_without_site(infer: &InferItem, by: &str, site: &str)
+        = error(NO_SUBNETWORK, infer.span_of(&[laplace::GaussianOptions::over()]),
+            "`{}` ranks weights by their variances under `{by}`, which has no `{site}` of the right size", infer.name)
+        .help("rank by an inference on the same model");
+
+    /// Reports a missing or insufficient start, which is to be used as the maximum. `start` is the inference that the
+    /// option names. It does not provide values for the weights of `site`.
+    fn no_maximum(infer: &InferItem, site: &str, start: Option<&str>)
+        let option = start.map_or_else(Training::epochs, |_| Training::start());
+        let lack = match start {
+            None => format!("has no `start` that gives a value of `{site}`"),
+            Some(start) => format!("`{start}` has no `{site}` of the right size"),
+        };
+        = error(NO_MAXIMUM, infer.span_of(&[option]), "`{}` uses its start as the maximum, but {lack}", infer.name)
+        .help("start from an inference or a file that has this parameter in the same size, or search for the maximum: `epochs = 100`");
+
+    /// Reports an inference without free sites. If `no_sites` is true, the model does not have any sites. Otherwise, all sites are fixed.
+    fn nothing_to_sample(infer: &InferItem, no_sites: bool)
+        let why = if no_sites { "the model has no parameters" } else { "every parameter is fixed" };
+        = error(NOTHING_TO_SAMPLE, infer.span, "`{}` has nothing to sample: {why}", infer.name)
+        .help(match no_sites {
+            true => "declare the unknown quantities with priors: `w ~ Normal(0, 1)`",
+            false => "leave at least one parameter out of the posterior's lines",
+        });
+
+    /// Reports options that cannot be used together. The diagnostic points at `option`.
+    fn options_apart(infer: &InferItem, option: OptionName, message: &str, help: &str)
+        = error(OPTIONS_APART, infer.span_of(&[option]), "{message}")
+        .help(help);
+
+    /// Reports a derivative of the log likelihood that is zero wherever it exists. It is the derivative with respect to an argument of
+    /// an observation's distribution.
+    fn no_second_derivative(infer: &InferItem, distribution: &str, argument: &str, flat: ZeroDerivative)
+        let order = match flat {
+            ZeroDerivative::First => "first",
+            ZeroDerivative::Second => "second",
+        };
+        = error(NO_SECOND_DERIVATIVE, infer.span_of(&[laplace::GaussianOptions::curvature()]),
+            "the {order} derivative of the log likelihood of `{}` with respect to the argument `{argument}` of `{distribution}` is zero wherever it exists",
+            infer.name)
+        .label("the precision would be that of the prior")
+        .help(match flat {
+            ZeroDerivative::First => "use `vi` or `nuts`, which need no curvature",
+            ZeroDerivative::Second => {
+                "use `curvature = fisher`, which needs only first derivatives, or a likelihood with a second derivative, such as \
+                 `StudentT`"
+            }
+        });
+
+    /// Reports that no site of the posterior can be pruned. `untouched` contains each site of the posterior, with the reason why it cannot be
+    /// pruned.
+    fn nothing_to_prune(infer: &InferItem, untouched: &[(Arc<str>, String)])
+        let reason = |(site, why): &(Arc<str>, String)| format!("`{site}` cannot be pruned: {why}");
+        = error(NOTHING_TO_PRUNE, infer.span_of(&[ViOptions::prune()]), "no parameter of `{}` can be pruned", infer.name)
+        .label("`prune` is set here")
+        .notes(untouched.iter().map(reason));
+
+    /// Reports a site whose state does not hold the value of the site. `why` is a sentence with the reason.
+    fn no_state_for_value(infer: &InferItem, why: &str)
+        = error(NO_STATE_FOR_VALUE, infer.span_of(&[Training::start()]), "{why}")
+        .help("start a `map` of the same model from the file, then start this inference from that `map`");
+
     /// Reports a backend name that does not exist. `available` are the names of the backends that work in
     /// this build.
     fn no_backend(name: &str, available: &[&str])
@@ -199,22 +290,6 @@ pub fn absent_method(infer: &InferItem) -> Diagnostic {
     found
 }
 
-/// Reports an inference without free sites. If `no_sites` is true, the model does not have any sites. Otherwise, all sites are fixed.
-pub fn nothing_to_sample(infer: &InferItem, no_sites: bool) -> Diagnostic {
-    let (why, help) = match no_sites {
-        true => (
-            "the model has no parameters",
-            "declare the unknown quantities with priors: `w ~ Normal(0, 1)`",
-        ),
-        false => (
-            "every parameter is fixed",
-            "leave at least one parameter out of the posterior's lines",
-        ),
-    };
-    let text = format!("`{}` has nothing to sample: {why}", infer.name);
-    Diagnostic::error(&NOTHING_TO_SAMPLE, infer.span, text).help(help)
-}
-
 reports! {
     /// Warns that `start` is useless, because no parameter of `from` has the same name and shape as a
     /// parameter of `infer`.
@@ -223,132 +298,6 @@ reports! {
             "`{}` starts from `{from}`, which has no parameter of the same name and shape", infer.name)
         .label("this start has no effect")
         .help("give the parameters of both models the same names, or leave `start` out");
-}
-
-/// Reports an unknown name in `report`. The flag `of_rows` is true if the name is that of a variable with a value for each
-/// row.
-pub fn no_quantity(infer: &InferItem, (name, of_rows): (&str, bool), known: &[&str]) -> Diagnostic {
-    let span = infer.span_of(&[ChainOptions::report()]);
-    let text = format!("`{name}` is neither a parameter nor computed from parameters only");
-    let diagnostic = Diagnostic::error(&NO_QUANTITY, span, text);
-    let diagnostic = match of_rows {
-        true => diagnostic.help(
-            "it depends on the inputs, so it has one value for each row and belongs to the predictions",
-        ),
-        false => diagnostic.suggest(name, known.iter().copied()),
-    };
-    diagnostic.note(format!("the model has {}", quoted(known)))
-}
-
-/// Reports options that cannot be used together. The diagnostic points at `option`.
-pub fn options_apart(infer: &InferItem, option: OptionName, message: &str, help: &str) -> Diagnostic {
-    let span = infer.span_of(&[option]);
-    Diagnostic::error(&OPTIONS_APART, span, message.to_owned()).help(help)
-}
-
-/// Reports a derivative of the log likelihood that is zero wherever it exists. It is the derivative with respect to an argument of
-/// an observation's distribution.
-pub fn no_second_derivative(
-    infer: &InferItem,
-    (distribution, argument): (&str, &str),
-    flat: ZeroDerivative,
-) -> Diagnostic {
-    let (order, help) = match flat {
-        ZeroDerivative::First => ("first", "use `vi` or `nuts`, which need no curvature"),
-        ZeroDerivative::Second => (
-            "second",
-            "use `curvature = fisher`, which needs only first derivatives, or a likelihood with a second derivative, such as \
-             `StudentT`",
-        ),
-    };
-    let text = format!(
-        "the {order} derivative of the log likelihood of `{}` with respect to the argument `{argument}` of `{distribution}` is zero wherever it exists",
-        infer.name
-    );
-    Diagnostic::error(
-        &NO_SECOND_DERIVATIVE,
-        infer.span_of(&[laplace::GaussianOptions::curvature()]),
-        text,
-    )
-    .label("the precision would be that of the prior")
-    .help(help)
-}
-
-/// The reason why the weights of a subnetwork cannot be ranked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NoRanking<'a> {
-    /// The subnetwork is larger than the number of weights. The fields are the requested size and the number of weights.
-    TooMany(usize, usize),
-    /// The subnetwork is larger than the number of weights that affect an output with a curved log-likelihood. The fields are the
-    /// requested size and the number of these weights.
-    TooFewCurved(usize, usize),
-    /// The named inference finds a point, so it does not provide variances by which to rank the weights.
-    Point(&'a str),
-    /// The named inference does not have the site, or its site has another size. The fields are the names of the inference and of the site.
-    Lacks(&'a str, &'a str),
-}
-
-/// Reports a subnetwork that cannot be chosen.
-pub fn no_subnetwork(infer: &InferItem, why: NoRanking<'_>) -> Diagnostic {
-    let name = &infer.name;
-    let (text, help) = match why {
-        NoRanking::TooMany(wanted, all) => (
-            format!("`{name}` needs {wanted} weights for its subnetwork, but there are only {all}"),
-            "use fewer weights, a fraction such as `subnetwork(0.5)`, or `over = all`",
-        ),
-        NoRanking::TooFewCurved(wanted, curved) => (
-            format!(
-                "`{name}` needs {wanted} weights for its subnetwork, but only {curved} affect an output in which the log likelihood is curved"
-            ),
-            "use fewer weights, or `curvature = fisher`, which needs only first derivatives",
-        ),
-        NoRanking::Point(by) => (
-            format!("`{name}` ranks weights by their variances under `{by}`, which has no variances"),
-            "rank by an inference with variances, such as `vi` or `swag`",
-        ),
-        NoRanking::Lacks(by, site) => (
-            format!(
-                "`{name}` ranks weights by their variances under `{by}`, which has no `{site}` of the right size"
-            ),
-            "rank by an inference on the same model",
-        ),
-    };
-    Diagnostic::error(
-        &NO_SUBNETWORK,
-        infer.span_of(&[laplace::GaussianOptions::over()]),
-        text,
-    )
-    .help(help)
-}
-
-/// The reason why the values of `start` cannot be used as the maximum.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NoMaximum<'a> {
-    /// The option `start` is missing.
-    NoStart,
-    /// The inference named by `start` does not have the site. The field is its name.
-    Lacks(&'a str),
-}
-
-/// Reports a start that does not provide values for the weights of `site`.
-pub fn no_maximum(infer: &InferItem, site: &str, why: NoMaximum<'_>) -> Diagnostic {
-    let name = &infer.name;
-    let (option, text) = match why {
-        NoMaximum::NoStart => (
-            Training::epochs(),
-            format!(
-                "`{name}` uses its start as the maximum, but has no `start` that gives a value of `{site}`"
-            ),
-        ),
-        NoMaximum::Lacks(start) => (
-            Training::start(),
-            format!(
-                "`{name}` uses its start as the maximum, but `{start}` has no `{site}` of the right size"
-            ),
-        ),
-    };
-    Diagnostic::error(&NO_MAXIMUM, infer.span_of(&[option]), text)
-        .help("start from an inference or a file that has this parameter in the same size, or search for the maximum: `epochs = 100`")
 }
 
 reports! {
@@ -366,28 +315,22 @@ reports! {
         .help("leave `outliers` out");
 }
 
-/// Reports that no site of the posterior can be pruned. `untouched` contains each site of the posterior, with the reason why it cannot be
-/// pruned.
-pub fn nothing_to_prune(infer: &InferItem, untouched: &[(Arc<str>, String)]) -> Diagnostic {
-    let span = infer.span_of(&[ViOptions::prune()]);
-    let text = format!("no parameter of `{}` can be pruned", infer.name);
-    let diagnostic = Diagnostic::error(&NOTHING_TO_PRUNE, span, text).label("`prune` is set here");
-    untouched.iter().fold(diagnostic, |diagnostic, (site, why)| {
-        diagnostic.note(format!("`{site}` cannot be pruned: {why}"))
-    })
-}
-
-/// Reports a site whose state does not hold the value of the site. `why` is a sentence with the reason.
-pub fn no_state_for_value(infer: &InferItem, why: &str) -> Diagnostic {
-    let span = infer.span_of(&[Training::start()]);
-    Diagnostic::error(&NO_STATE_FOR_VALUE, span, why.to_owned())
-        .help("start a `map` of the same model from the file, then start this inference from that `map`")
-}
-
 reports! {
     /// Reports a rewrite name that does not exist.
     fn no_rewrite(name: &str, known: &[&str])
         = usage(NO_REWRITE, "unknown rewrite `{name}`")
         .suggest(name, known.iter().copied())
         .note("the rewrites are {}", known.join(", "));
+}
+
+/// Reports an unknown name in `report`. The flag `of_rows` is true if the name is that of a variable with a value for each
+/// row.
+pub fn no_quantity(infer: &InferItem, name: &str, of_rows: bool, known: &[&str]) -> Diagnostic {
+    let diagnostic = unknown_quantity(infer, name, known);
+    match of_rows {
+        true => diagnostic.help(
+            "it depends on the inputs, so it has one value for each row and belongs to the predictions",
+        ),
+        false => diagnostic.suggest(name, known.iter().copied()),
+    }
 }

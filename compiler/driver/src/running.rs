@@ -2,7 +2,7 @@
 //! its training.
 
 use crate::compilation::Compilation;
-use crate::diagnostics::running::{UntakenMean, no_running_means, rows_apart, untaken_mean};
+use crate::diagnostics::running::{no_running_means, rows_apart, untaken_mean};
 use crate::failure::CompileFailure;
 use crate::methods;
 use crate::program::CheckedProgram;
@@ -46,7 +46,7 @@ pub(crate) fn untaken_means(program: &CheckedProgram, infers: &[InferenceBlock])
             if is_network_taken(infer, mean)
                 && let Some(why) = untaken(mean, infers)
             {
-                warnings.push(untaken_mean(item, &mean.name, &why));
+                warnings.push(untaken_mean(item, &mean.name, why));
             }
         }
     }
@@ -79,20 +79,19 @@ fn is_network_taken(infer: &InferenceBlock, mean: &State) -> bool {
     !around.is_empty() && around.iter().all(is_taken)
 }
 
-/// Returns why a mean does not start from another inference block; `None` if it does.
-fn untaken(mean: &State, infers: &[InferenceBlock]) -> Option<UntakenMean> {
+/// Returns why a mean does not start from another inference block; `None` if it does. The reason is a clause.
+fn untaken(mean: &State, infers: &[InferenceBlock]) -> Option<String> {
     let Some((from, name)) = mean.from.clone() else {
-        return Some(UntakenMean::SeveralSources);
+        return Some("the parameters come from several inference blocks or layers".to_owned());
     };
     let source = infers.iter().find(|other| other.name == from)?;
     let known = source.states.iter().find(|state| state.name == name);
     match known {
-        None => Some(UntakenMean::Missing { from, name }),
-        Some(known) if known.shape != mean.shape => Some(UntakenMean::Shape {
-            here: mean.shape.to_string(),
-            there: known.shape.to_string(),
-            from,
-        }),
+        None => Some(format!("`{from}` does not have a running mean `{name}`")),
+        Some(known) if known.shape != mean.shape => Some(format!(
+            "the mean is {} here, but {} in `{from}`",
+            mean.shape, known.shape
+        )),
         Some(_) => None,
     }
 }

@@ -7,6 +7,7 @@ use super::variables::{Variable, VariableValue};
 use super::{Diagnostics, Reply, Session, paths};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::dtype::DType;
+use bnnc_base::quoted::quoted;
 use bnnc_base::source::Span;
 use bnnc_driver::diagnostics::{draws as codes, no_infer};
 use bnnc_driver::options::CompileOptions;
@@ -14,7 +15,6 @@ use bnnc_driver::program::CheckedProgram;
 use bnnc_grammar::ast::{Expr, ExprKind, Ident, Item, ItemKind, Stmt};
 use bnnc_graph::dist::Support;
 use bnnc_graph::tensor::Tensor;
-use bnnc_hir::diagnostics::quoted;
 use bnnc_hir::dims::DimExpr;
 use bnnc_hir::types::{Elem, Ty};
 use std::path::Path;
@@ -232,7 +232,7 @@ impl Session {
                 let names = self.parameters(&infer);
                 return Err(match parameter.is_empty() {
                     true => codes::whole_posterior(expr.span, &infer, &names),
-                    false => codes::no_parameter(expr.span, (&infer, &parameter), &names),
+                    false => codes::no_parameter(expr.span, &infer, &parameter, &names),
                 }
                 .into());
             }

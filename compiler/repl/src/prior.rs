@@ -54,7 +54,7 @@ impl Session {
                 .ids()
                 .filter_map(|node| site(function, node))
                 .collect();
-            return Err(codes::no_parameter(written.span, (&model.name, &parameter), &names).into());
+            return Err(codes::no_parameter(written.span, &model.name, &parameter, &names).into());
         };
         let needed = needed_by(function, &[site]);
         self.check_prior(written, &model, &needed)?;

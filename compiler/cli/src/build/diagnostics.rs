@@ -1,7 +1,7 @@
 //! The diagnostics of `bnnc build`.
 
 use bnnc_abi::artefact;
-use bnnc_base::diagnostic::{Diagnostic, FaultyInput};
+use bnnc_base::quoted::quoted_with;
 use bnnc_base::{codes, reports};
 use std::path::{Path, PathBuf};
 
@@ -55,6 +55,26 @@ codes! {
 }
 
 reports! {
+    /// Reports that the file `name` of the runtime was not found. `places` are the paths that were
+    /// searched.
+    fn no_runtime(name: &str, places: &[PathBuf])
+        = usage(NO_RUNTIME, "`{name}` was not found")
+        .note("`bnnc build` looked for {}", quoted_with(" and ", places.iter().map(|place| place.display())))
+        .help("build it with `cargo build --release -p bnnc-runner` in the sources of bnnc, or give its path: `--runtime \
+               PATH`");
+
+    /// Reports the failure of the linker with the last lines of its output.
+    fn link_failed(command: &str, message: &str)
+        let lines = message.lines().collect::<Vec<_>>();
+        = usage(LINK_FAILED, "`{command}` did not make an executable")
+        .notes(lines.iter().skip(lines.len().saturating_sub(8)).copied())
+        .help("use `--no-linker`, which does not need a linker");
+
+    /// Reports that the executable cannot be written to `path`.
+    fn cannot_build(path: &Path, why: &str)
+        = of_data(CANNOT_BUILD, "cannot write `{}`: {why}", path.display())
+        .help("name a file in a folder that you may write to: `-o PATH`");
+
     /// Reports that the C compiler `name` does not start.
     fn no_linker(name: &str, error: &std::io::Error)
         = usage(NO_LINKER, "the C compiler `{name}` does not start: {error}")
@@ -86,34 +106,4 @@ reports! {
     fn no_gpu(backend: &str)
         = usage(NO_GPU, "`--gpu` needs the backend `cuda`, but the backend is `{backend}`")
         .help("add `--backend cuda`, or leave `--gpu` out");
-}
-
-/// Reports that the file `name` of the runtime was not found. `places` are the paths that were
-/// searched.
-pub fn no_runtime(name: &str, places: &[PathBuf]) -> Diagnostic {
-    let looked: Vec<String> = places
-        .iter()
-        .map(|place| format!("`{}`", place.display()))
-        .collect();
-    Diagnostic::usage(&NO_RUNTIME, format!("`{name}` was not found"))
-        .note(format!("`bnnc build` looked for {}", looked.join(" and ")))
-        .help("build it with `cargo build --release -p bnnc-runner` in the sources of bnnc, or give its path: `--runtime \
-               PATH`")
-}
-
-/// Reports the failure of the linker with the last lines of its output.
-pub fn link_failed(command: &str, message: &str) -> Diagnostic {
-    let mut diagnostic = Diagnostic::usage(&LINK_FAILED, format!("`{command}` did not make an executable"));
-    let lines: Vec<&str> = message.lines().collect();
-    let last = lines[lines.len().saturating_sub(8)..].iter();
-    diagnostic.notes.extend(last.map(|line| (*line).to_owned()));
-    diagnostic.help("use `--no-linker`, which does not need a linker")
-}
-
-/// Reports that the executable cannot be written to `path`.
-pub fn cannot_build(path: &Path, why: &str) -> Diagnostic {
-    let mut diagnostic =
-        Diagnostic::usage(&CANNOT_BUILD, format!("cannot write `{}`: {why}", path.display()));
-    diagnostic.fault = FaultyInput::Data;
-    diagnostic.help("name a file in a folder that you may write to: `-o PATH`")
 }

@@ -2,10 +2,9 @@
 
 use bnnc_abi::augmentation::Augmentation;
 use bnnc_abi::manifest::{Binding, Training};
-use bnnc_base::codes;
-use bnnc_base::diagnostic::Diagnostic;
+use bnnc_base::quoted::quoted;
+use bnnc_base::{codes, reports};
 use bnnc_data::ImageSize;
-use bnnc_hir::diagnostics::quoted;
 use bnnc_hir::tree::InferItem;
 
 codes! {
@@ -19,51 +18,41 @@ codes! {
          Right: `model Net(x: real[1, 28, 28]) -> ..`; inside the model, `flatten(x)` is the vector of its pixels.";
 }
 
-/// Reports a model that has no image, or several images, among its inputs `images`.
-pub(crate) fn not_one_image(
-    infer: &InferItem,
-    model: &str,
-    images: &[&Binding],
-    vector: Option<&Binding>,
-) -> Diagnostic {
-    let text = match images {
-        [] => format!("`augment` transforms images, but no input of `{model}` is an image"),
-        all => {
-            let names = quoted(all.iter().map(|image| &image.port));
-            format!("`augment` transforms one image, but `{model}` has several: {names}")
-        }
-    };
-    let found = Diagnostic::error(&NOT_AN_IMAGE, infer.span_of(&[Training::augment()]), text);
-    match (images, vector) {
-        ([], Some(vector)) => found.help(format!(
-            "`{}` has one axis: give it axes for rows and columns of pixels, such as `{0}: real[1, 28, 28]`, and use `flatten({0})` in the model",
-            vector.port
-        )),
-        ([], None) => found.help("declare the image with axes for rows and columns of pixels, such as `x: real[1, 28, 28]`"),
-        _ => found.help("join the images along their channels into one input of the data"),
-    }
-}
+reports! {
+    /// Reports an input that is not mixed although the image is.
+    fn mixed_inputs(infer: &InferItem, input: &str)
+        = error(NOT_AN_IMAGE, infer.span_of(&[Training::augment()]),
+            "`mixup` mixes the images of two rows, but the model also reads `{input}` of one row")
+        .help("leave out `mixup`, or use a model without the input `{input}`");
 
-/// Reports an input that is not mixed although the image is.
-pub(crate) fn mixed_inputs(infer: &InferItem, input: &str) -> Diagnostic {
-    let text = format!("`mixup` mixes the images of two rows, but the model also reads `{input}` of one row");
-    Diagnostic::error(&NOT_AN_IMAGE, infer.span_of(&[Training::augment()]), text).help(format!(
-        "leave out `mixup`, or use a model without the input `{input}`"
-    ))
-}
+    /// Reports a transformation that could remove all pixels of an image. `most` is the largest number of pixels that is allowed.
+    fn too_large(infer: &InferItem, augmentation: Augmentation, frame: ImageSize, most: usize)
+        let ImageSize { height, width, .. } = frame;
+        = error(NOT_AN_IMAGE, infer.span_of(&[Training::augment()]),
+            "`{augmentation}` is too large for images of {height} x {width} pixels")
+        .help(match (most, augmentation.word()) {
+            (0, word) => format!("leave out `{word}`"),
+            (_, word) => format!("write at most `{word}({most})`"),
+        });
 
-/// Reports a transformation that could remove all pixels of an image. `most` is the largest number of pixels that is allowed.
-pub(crate) fn too_large(
-    infer: &InferItem,
-    augmentation: Augmentation,
-    frame: ImageSize,
-    most: usize,
-) -> Diagnostic {
-    let ImageSize { height, width, .. } = frame;
-    let text = format!("`{augmentation}` is too large for images of {height} x {width} pixels");
-    let found = Diagnostic::error(&NOT_AN_IMAGE, infer.span_of(&[Training::augment()]), text);
-    match most {
-        0 => found.help(format!("leave out `{}`", augmentation.word())),
-        _ => found.help(format!("write at most `{}({most})`", augmentation.word())),
-    }
+    /// Reports a model that has no image, or several images, among its inputs `images`.
+    fn not_one_image(infer: &InferItem, model: &str, images: &[&Binding], vector: Option<&Binding>)
+        let text = match images {
+            [] => format!("`augment` transforms images, but no input of `{model}` is an image"),
+            all => {
+                let names = quoted(all.iter().map(|image| &image.port));
+                format!("`augment` transforms one image, but `{model}` has several: {names}")
+            }
+        };
+        = error(NOT_AN_IMAGE, infer.span_of(&[Training::augment()]), "{text}")
+        .help(match (images, vector) {
+            ([], Some(vector)) => format!(
+                "`{}` has one axis: give it axes for rows and columns of pixels, such as `{0}: real[1, 28, 28]`, and use `flatten({0})` in the model",
+                vector.port
+            ),
+            ([], None) => {
+                "declare the image with axes for rows and columns of pixels, such as `x: real[1, 28, 28]`".to_owned()
+            }
+            _ => "join the images along their channels into one input of the data".to_owned(),
+        });
 }

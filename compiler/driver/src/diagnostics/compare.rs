@@ -1,8 +1,7 @@
 //! Diagnostic codes of comparisons.
 
 use bnnc_abi::metrics::ComparedMetric;
-use bnnc_base::codes;
-use bnnc_base::diagnostic::Diagnostic;
+use bnnc_base::{codes, reports};
 use bnnc_hir::tree::InferItem;
 
 codes! {
@@ -15,15 +14,11 @@ codes! {
          accuracy` where `fit` predicts a number.\n\nRight: `compare fit by rmse`.";
 }
 
-/// Reports a metric that does not apply to an inference. `why` contains the reason and the help.
-pub fn metric_does_not_apply(
-    measure: &ComparedMetric,
-    item: &InferItem,
-    (why, help): (String, String),
-) -> Diagnostic {
-    let text = format!("`{}` does not apply to `{}`", measure.label(), item.name);
-    Diagnostic::error(&METRIC_DOES_NOT_APPLY, measure.span, text)
+reports! {
+    /// Reports a metric that does not apply to an inference. `why` contains the reason and the help.
+    fn metric_does_not_apply(measure: &ComparedMetric, item: &InferItem, why: String, help: String)
+        = error(METRIC_DOES_NOT_APPLY, measure.span, "`{}` does not apply to `{}`", measure.label(), item.name)
         .label(why)
-        .also(item.span, format!("`{}` is declared here", item.name))
-        .help(help)
+        .also(item.span, "`{}` is declared here", item.name)
+        .help(help);
 }

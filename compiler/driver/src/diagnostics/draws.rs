@@ -1,6 +1,5 @@
 //! Diagnostics about expressions in the REPL with posterior values that are not known or cannot be used.
 
-use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::source::Span;
 use bnnc_base::{codes, reports};
 
@@ -20,6 +19,13 @@ codes! {
 }
 
 reports! {
+    /// Reports a parameter that a posterior does not have.
+    fn no_parameter(span: Span, infer: &str, wrong: &str, parameters: &[&str])
+        = error(NO_DRAWS, span, "`{infer}` has no parameter `{wrong}`")
+        .label("not a parameter of its model")
+        .suggest(wrong, parameters.iter().copied())
+        .note(listed(infer, parameters));
+
     /// Reports an inference block that has not run.
     fn not_run(span: Span, infer: &str)
         = error(NO_DRAWS, span, "`{infer}` has not run yet")
@@ -31,15 +37,6 @@ reports! {
         = error(NO_DRAWS, span, "`{infer}` is a posterior, not a number")
         .label("names all its parameters")
         .help(listed(infer, parameters));
-}
-
-/// Reports a parameter that a posterior does not have.
-pub fn no_parameter(span: Span, (infer, wrong): (&str, &str), parameters: &[&str]) -> Diagnostic {
-    let text = format!("`{infer}` has no parameter `{wrong}`");
-    Diagnostic::error(&NO_DRAWS, span, text)
-        .label("not a parameter of its model")
-        .suggest(wrong, parameters.iter().copied())
-        .note(listed(infer, parameters))
 }
 
 fn listed(infer: &str, parameters: &[&str]) -> String {

@@ -1,7 +1,6 @@
 //! The diagnostic for optimisers whose steps never end or are not numbers.
 
 use bnnc_abi::manifest::Training;
-use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::{codes, reports};
 use bnnc_hir::tree::InferItem;
 
@@ -19,25 +18,19 @@ codes! {
 }
 
 reports! {
+    /// Reports an optimiser whose step in an iteration is NaN or infinite. `ordinal` names the iteration, such as "first", and `gradient` is the
+    /// gradient in it.
+    fn undefined_steps(infer: &InferItem, ordinal: &str, gradient: f64, step: f64)
+        = error(ENDLESS_STEPS, infer.span_of(&[Training::optimiser()]),
+            "the {ordinal} step of the optimiser is {step} for a gradient of {gradient}")
+        .help(match gradient == 0.0 {
+            true => "add a small positive number to a divisor that can be zero, as `RMSProp` adds its `epsilon`",
+            false => "use values inside the ranges of the arguments, not at the ends of these ranges, such as `beta1 = 0.9`",
+        });
+
     /// Reports an optimiser whose steps remain the same once the gradient is zero.
     fn endless_steps(infer: &InferItem)
         = error(ENDLESS_STEPS, infer.span_of(&[Training::optimiser()]),
             "the optimiser never stops: its steps stay the same where the gradient is zero")
         .help("use a momentum below 1, such as `momentum = 0.9`");
-}
-
-/// Reports an optimiser whose step in an iteration is NaN or infinite. `ordinal` names the iteration, such as "first", and `gradient` is the
-/// gradient in it.
-pub fn undefined_steps(infer: &InferItem, ordinal: &str, gradient: f64, step: f64) -> Diagnostic {
-    let text = format!("the {ordinal} step of the optimiser is {step} for a gradient of {gradient}");
-    Diagnostic::error(&ENDLESS_STEPS, infer.span_of(&[Training::optimiser()]), text).help(
-        match gradient == 0.0 {
-            true => {
-                "add a small positive number to a divisor that can be zero, as `RMSProp` adds its `epsilon`"
-            }
-            false => {
-                "use values inside the ranges of the arguments, not at the ends of these ranges, such as `beta1 = 0.9`"
-            }
-        },
-    )
 }

@@ -2,9 +2,8 @@
 //! training.
 
 use bnnc_abi::method::declare::OptionName;
-use bnnc_base::diagnostic::Diagnostic;
+use bnnc_base::quoted::quoted;
 use bnnc_base::{codes, reports};
-use bnnc_hir::diagnostics::quoted;
 use bnnc_hir::tree::InferItem;
 
 codes! {
@@ -31,67 +30,26 @@ codes! {
          Right: declare the network with one layer, and use this layer in both models.";
 }
 
-/// Reports the running mean `mean` in a method that does not support it, for the reason `why`. `others` are the methods that support running means.
-pub fn no_running_means(infer: &InferItem, mean: &str, why: &str, others: &[&str]) -> Diagnostic {
-    let text = format!(
-        "`{}` does not support running means, but the model has `{mean}`",
-        infer.method.name
-    );
-    Diagnostic::error(&NO_RUNNING_MEANS, infer.span, text)
+reports! {
+    /// Reports the running mean `mean` in a method that does not support it, for the reason `why`. `others` are the methods that support running means.
+    fn no_running_means(infer: &InferItem, mean: &str, why: &str, others: &[&str])
+        = error(NO_RUNNING_MEANS, infer.span,
+            "`{}` does not support running means, but the model has `{mean}`", infer.method.name)
         .label(why)
         .help("normalise each example by itself: `GroupNorm`, `FilterResponseNorm` or `LayerNorm`")
-        .help(format!(
-            "or use a method that supports running means: {}",
-            quoted(others)
-        ))
-}
+        .help("or use a method that supports running means: {}", quoted(others));
 
-reports! {
+    /// Warns that a running mean starts at its declared value although the parameters around it are fixed.
+    fn untaken_mean(infer: &InferItem, mean: &str, why: String)
+        = warning(UNTAKEN_MEAN, infer.span,
+            "`{mean}` starts from its declared value, but the parameters of its network come from an earlier training run")
+        .label(why)
+        .help("take all parameters of the network from one inference block whose network has the same running means");
+
     /// Reports a gradient estimator that draws separate weights for each row, in a model whose rows share running
     /// means.
     fn rows_apart(infer: &InferItem, options: &[OptionName], mean: &str)
         = error(NO_RUNNING_MEANS, infer.span_of(options),
             "the gradient estimators of layers draw separate weights for each row, but the rows share the running mean `{mean}`")
         .help("leave `local`, `flipout` and `integrate` out");
-}
-
-/// The reason why a running mean does not start from another inference block.
-pub enum UntakenMean {
-    /// The parameters of the network come from several places.
-    SeveralSources,
-    /// The inference block `from` does not have a running mean `name`.
-    Missing {
-        /// The inference block of the parameters.
-        from: String,
-        /// The name that the mean would have in this block.
-        name: String,
-    },
-    /// The running mean of the inference block `from` has another shape.
-    Shape {
-        /// The shape of the mean.
-        here: String,
-        /// The shape of the mean of the block `from`.
-        there: String,
-        /// The inference block of the parameters.
-        from: String,
-    },
-}
-
-/// Warns that a running mean starts at its declared value although the parameters around it are fixed.
-pub fn untaken_mean(infer: &InferItem, mean: &str, why: &UntakenMean) -> Diagnostic {
-    let text = format!(
-        "`{mean}` starts from its declared value, but the parameters of its network come from an earlier training run"
-    );
-    let why = match why {
-        UntakenMean::SeveralSources => {
-            "the parameters come from several inference blocks or layers".to_owned()
-        }
-        UntakenMean::Missing { from, name } => format!("`{from}` does not have a running mean `{name}`"),
-        UntakenMean::Shape { here, there, from } => {
-            format!("the mean is {here} here, but {there} in `{from}`")
-        }
-    };
-    Diagnostic::warning(&UNTAKEN_MEAN, infer.span, text)
-        .label(why)
-        .help("take all parameters of the network from one inference block whose network has the same running means")
 }

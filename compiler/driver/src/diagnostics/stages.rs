@@ -1,10 +1,10 @@
 //! Diagnostics of `bnnc emit`.
 
 use crate::stage::Stage;
-use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::source::Span;
 use bnnc_base::{codes, reports};
 use bnnc_hir::tree::InferItem;
+use std::collections::HashSet;
 
 codes! {
     /// A stage that does not exist.
@@ -27,6 +27,21 @@ codes! {
 }
 
 reports! {
+    /// Reports a pass that an inference does not run. `ran` lists the passes that it runs. A pass that
+    /// runs several times occurs there several times.
+    fn no_pass(infer: &InferItem, pass: &str, ran: &[&str])
+        let mut seen = HashSet::new();
+        let names = ran.iter().copied().filter(|name| seen.insert(*name)).collect::<Vec<_>>();
+        = error(NO_STAGE, infer.span, "`{}` does not run the pass `{pass}`", infer.name)
+        .label("method `{}`", infer.method.name)
+        .help("its passes are {}", names.join(", "));
+
+    /// Reports that the requested stage comes before the stage in the file.
+    fn earlier_stage(stage: Stage, held: Stage)
+        let stage = stage.name();
+        = usage(NO_STAGE, "bnnc cannot make the stage `{stage}` from a `.{}` file", held.name())
+        .help("print it from the program: `bnnc emit {stage} FILE.bnn`");
+
     /// Reports a stage name that does not exist.
     fn no_stage(name: &str)
         = usage(NO_STAGE, "unknown stage `{name}`")
@@ -36,31 +51,6 @@ reports! {
     fn no_clif(backend: &str)
         = usage(NO_STAGE, "`clif` is code of the backend `cranelift`, not of `{backend}`")
         .help("leave `--backend` out, or print the code of another backend: `bnnc emit mlir` for `mlir`, `bnnc emit ptx` for `cuda`");
-}
-
-/// Reports a pass that an inference does not run. `ran` lists the passes that it runs. A pass that
-/// runs several times occurs there several times.
-pub fn no_pass(infer: &InferItem, pass: &str, ran: &[&str]) -> Diagnostic {
-    let mut names: Vec<&str> = Vec::new();
-    for name in ran {
-        if !names.contains(name) {
-            names.push(name);
-        }
-    }
-    let message = format!("`{}` does not run the pass `{pass}`", infer.name);
-    Diagnostic::error(&NO_STAGE, infer.span, message)
-        .label(format!("method `{}`", infer.method.name))
-        .help(format!("its passes are {}", names.join(", ")))
-}
-
-/// Reports that the requested stage comes before the stage in the file.
-pub fn earlier_stage(stage: Stage, held: Stage) -> Diagnostic {
-    let (stage, held) = (stage.name(), held.name());
-    Diagnostic::usage(
-        &NO_STAGE,
-        format!("bnnc cannot make the stage `{stage}` from a `.{held}` file"),
-    )
-    .help(format!("print it from the program: `bnnc emit {stage} FILE.bnn`"))
 }
 
 reports! {

@@ -1,7 +1,7 @@
 //! The diagnostic for a command that needs one inference of a run with several inferences.
 
+use bnnc_base::quoted::quoted;
 use bnnc_base::{codes, reports};
-use bnnc_hir::diagnostics::quoted;
 
 codes! {
     /// The run has several inferences, and the command needs the name of one of them.

@@ -238,7 +238,7 @@ impl Compilation<'_> {
             let argument = name.split_once('/').map_or(&**name, |(_, argument)| argument);
             let observed = number(name).and_then(|at| densities.observations.get(at));
             let distribution = observed.map_or("", |observed| &observed.name);
-            let lacking = diagnostics::no_second_derivative(self.item, (distribution, argument), flat);
+            let lacking = diagnostics::no_second_derivative(self.item, distribution, argument, flat);
             return Err(lacking.into());
         }
         let is_curved = |names: &[Arc<str>]| names.iter().any(|name| flat(name).is_none());

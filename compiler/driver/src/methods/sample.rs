@@ -171,7 +171,7 @@ impl Compilation<'_> {
                 let given: Vec<_> = inputs.map(|input| input.local).collect();
                 let mut variables = model.locals.ids().filter(|local| !given.contains(local));
                 let of_rows = variables.any(|local| *model.locals[local].name == **name);
-                let diagnostic = diagnostics::no_quantity(self.item, (name, of_rows), &names);
+                let diagnostic = diagnostics::no_quantity(self.item, name, of_rows, &names);
                 Err(diagnostic.into())
             }
             None => Ok(()),

@@ -91,7 +91,7 @@ impl<'t> TableColumns<'t> {
         let facts = ColumnFacts::of(&table.arrays[output].values, &columns.rows);
         columns.choice = choose(name, &facts).map_err(|why| {
             let remedy = "choose another column: `--output COLUMN`".to_owned();
-            diagnostics::unusable(path, (output + 1, name), &why.to_string(), remedy)
+            diagnostics::unusable(path, output + 1, name, &why.to_string(), remedy)
         })?;
         columns.uses[output].1 = facts;
         Ok(columns)
@@ -373,7 +373,7 @@ fn output(
     };
     let unusable = |place: usize| {
         let why = why_not(place).unwrap_or_default();
-        diagnostics::unusable(path, (place + 1, name(place)), &why, remedy(place))
+        diagnostics::unusable(path, place + 1, name(place), &why, remedy(place))
     };
     if let Some(place) = wanted
         .and_then(|wanted| table.find(wanted))

@@ -1,6 +1,8 @@
 //! The diagnostics of `bnnc new`.
 
 use bnnc_base::diagnostic::Diagnostic;
+use bnnc_base::nearest::nearest;
+use bnnc_base::quoted::quoted;
 use bnnc_base::{codes, reports};
 use bnnc_data::diagnostics::At;
 use std::path::Path;
@@ -45,6 +47,30 @@ codes! {
 }
 
 reports! {
+    /// Reports a column that cannot be the output. The error points at the name of the column in the
+    /// header. `place` is the position of the column, counted from 1.
+    fn unusable(path: &Path, column: usize, name: &str, why: &str, remedy: String)
+        = data(UNUSABLE, At { path, row: 1, column }, "`{name}` cannot be the output: {why}")
+        .help(remedy);
+
+    /// Reports that `--output` does not name a column.
+    fn no_output<'a>(path: &Path, wanted: &str, names: impl Iterator<Item = &'a str> + Clone)
+        let near = nearest(wanted, names.clone());
+        = data(NO_OUTPUT, path, "the file has no column `{wanted}`")
+        .help(match near {
+            Some(name) => format!("did you mean `{name}`?"),
+            None => format!("its columns are {}", quoted(names.take(8))),
+        });
+
+    /// Reports that the table of complete rows would replace a file that the earlier program does not
+    /// read.
+    fn table_exists(path: &Path, overwrite: bool)
+        let rule = "`--overwrite` replaces a table only if it also replaces a program that reads this table";
+        let last = if overwrite { "rename this file" } else { "replace both files with `--overwrite`" };
+        = data(EXISTS, path, "the table of complete rows would replace this file")
+        .notes(overwrite.then_some(rule))
+        .help("give the program another name with `bnnc new FILE PROGRAM.bnn`, or {last}");
+
     /// Reports a file whose format does not have columns.
     fn no_table(path: &Path, ending: &str)
         = data(NO_TABLE, path, "`bnnc new` reads tables, but a file that ends in `.{ending}` is not one")
@@ -54,19 +80,6 @@ reports! {
     fn unwritable_path(path: &Path)
         = data(NO_TABLE, path, "the path has characters that cannot appear in a string of a program: double quotes, a line break, or bytes that are not UTF-8")
         .help("rename the file or its folder");
-}
-
-/// Reports that `--output` does not name a column.
-pub fn no_output<'a>(path: &Path, wanted: &str, names: impl Iterator<Item = &'a str> + Clone) -> Diagnostic {
-    let found = Diagnostic::data(&NO_OUTPUT, path, format!("the file has no column `{wanted}`"));
-    let found = found.suggest_near(wanted, names.clone());
-    match found.help.is_empty() {
-        true => {
-            let some: Vec<String> = names.take(8).map(|name| format!("`{name}`")).collect();
-            found.help(format!("its columns are {}", some.join(", ")))
-        }
-        false => found,
-    }
 }
 
 /// Reports a table with fewer than two rows. `dropped` is the number of rows with missing values.
@@ -98,35 +111,4 @@ reports! {
     fn exists(path: &Path)
         = data(EXISTS, path, "the file exists already")
         .help("give the program another name with `bnnc new FILE PROGRAM.bnn`, or replace this file with `--overwrite`");
-}
-
-/// Reports that the table of complete rows would replace a file that the earlier program does not
-/// read.
-pub fn table_exists(path: &Path, overwrite: bool) -> Diagnostic {
-    let message = "the table of complete rows would replace this file";
-    let found = Diagnostic::data(&EXISTS, path, message);
-    match overwrite {
-        true => found
-            .note("`--overwrite` replaces a table only if it also replaces a program that reads this table")
-            .help("give the program another name with `bnnc new FILE PROGRAM.bnn`, or rename this file"),
-        false => {
-            found.help("give the program another name with `bnnc new FILE PROGRAM.bnn`, or replace both files with `--overwrite`")
-        }
-    }
-}
-
-/// Reports a column that cannot be the output. The error points at the name of the column in the
-/// header. `place` is the position of the column, counted from 1.
-pub fn unusable(path: &Path, (place, name): (usize, &str), why: &str, remedy: String) -> Diagnostic {
-    let message = format!("`{name}` cannot be the output: {why}");
-    Diagnostic::data(
-        &UNUSABLE,
-        At {
-            path,
-            row: 1,
-            column: place,
-        },
-        message,
-    )
-    .help(remedy)
 }

@@ -1,7 +1,6 @@
 //! Diagnostics about inferences that use the iterates of an earlier inference.
 
 use bnnc_abi::methods::iterates::IterateOptions;
-use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::{codes, reports};
 use bnnc_hir::tree::InferItem;
 
@@ -18,24 +17,28 @@ codes! {
 }
 
 reports! {
+    /// Reports an earlier inference that uses the non-centred parameterisation of a site. The state of
+    /// this site holds noise, so the iterates are not values of the site.
+    fn iterates_of_noise(infer: &InferItem, from: &str, state: &str)
+        let site = state.strip_suffix("/loc").unwrap_or(state);
+        = error(NO_ITERATES, infer.span_of(&[IterateOptions::iterates()]),
+            "`{}` uses the iterates of `{from}`, but these contain the noise of `{site}` instead of its values (`non_centered`)",
+            infer.name)
+        .help("remove `{site}` from `non_centered` in `{from}`");
+
+    /// Reports iterates from an inference whose data have too few splits. The pair holds the number of
+    /// splits that exist and the number that is needed.
+    fn fewer_splits(infer: &InferItem, from: &str, has: usize, needs: usize)
+        = error(NO_ITERATES, infer.span_of(&[IterateOptions::iterates()]),
+            "`{}` runs on {needs} splits and uses the iterates of `{from}`, but the data of `{from}` have {has}", infer.name)
+        .help("run both on the same data, or on data with the same number of splits");
+
     /// Reports an earlier inference that does not keep iterates.
     fn no_iterates(infer: &InferItem, from: &str)
         = error(NO_ITERATES, infer.span_of(&[IterateOptions::iterates()]),
             "`{}` uses the iterates of `{from}`, but `{from}` keeps no iterates", infer.name)
         .help("add `covariance = snapshots` if `{from}` uses `swag`; otherwise use the iterates of chains, an ensemble or \
          `collapsed`");
-}
-
-/// Reports an earlier inference that uses the non-centred parameterisation of a site. The state of
-/// this site holds noise, so the iterates are not values of the site.
-pub fn iterates_of_noise(infer: &InferItem, from: &str, state: &str) -> Diagnostic {
-    let site = state.strip_suffix("/loc").unwrap_or(state);
-    let text = format!(
-        "`{}` uses the iterates of `{from}`, but these contain the noise of `{site}` instead of its values (`non_centered`)",
-        infer.name
-    );
-    Diagnostic::error(&NO_ITERATES, infer.span_of(&[IterateOptions::iterates()]), text)
-        .help(format!("remove `{site}` from `non_centered` in `{from}`"))
 }
 
 reports! {
@@ -45,15 +48,4 @@ reports! {
             "`{}` uses the iterates of `{from}`, which do not include `{state}` or include it in another size",
             infer.name)
         .help("use iterates of the same model on data with the same columns");
-}
-
-/// Reports iterates from an inference whose data have too few splits. The pair holds the number of
-/// splits that exist and the number that is needed.
-pub fn fewer_splits(infer: &InferItem, from: &str, (has, needs): (usize, usize)) -> Diagnostic {
-    let text = format!(
-        "`{}` runs on {needs} splits and uses the iterates of `{from}`, but the data of `{from}` have {has}",
-        infer.name
-    );
-    Diagnostic::error(&NO_ITERATES, infer.span_of(&[IterateOptions::iterates()]), text)
-        .help("run both on the same data, or on data with the same number of splits")
 }

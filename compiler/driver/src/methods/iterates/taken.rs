@@ -38,10 +38,8 @@ pub fn wrong_iterates(
         }
         match missing {
             Some(state) => Some(diagnostics::other_iterates(own, name, state)),
-            None if splits(own) > splits(other) => {
-                Some(diagnostics::fewer_splits(own, name, (splits(other), splits(own))))
-            }
-            None => None,
+            None => (splits(own) > splits(other))
+                .then(|| diagnostics::fewer_splits(own, name, splits(other), splits(own))),
         }
     };
     infers.iter().filter_map(wrong).collect()

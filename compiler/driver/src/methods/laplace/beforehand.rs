@@ -1,7 +1,7 @@
 //! Finds errors in a Laplace approximation before any training run starts.
 
 use crate::compilation::Compilation;
-use crate::diagnostics::{self, NoMaximum, NoRanking};
+use crate::diagnostics;
 use crate::failure::CompileFailure;
 use crate::program::CheckedProgram;
 use bnnc_abi::manifest::{InferenceBlock, SiteReport, Start, State, Training};
@@ -61,12 +61,11 @@ impl Compilation<'_> {
             Over::Subnetwork { size, .. } => size as usize,
             Over::All | Over::LastLayer | Over::Names(_) => 0,
         };
-        let why = match (wanted > all, wanted > curved) {
-            (true, _) => NoRanking::TooMany(wanted, all),
-            (false, true) => NoRanking::TooFewCurved(wanted, curved),
-            (false, false) => return Ok(()),
-        };
-        Err(diagnostics::no_subnetwork(self.item, why).into())
+        match (wanted > all, wanted > curved) {
+            (true, _) => Err(diagnostics::too_many_weights(self.item, wanted, all).into()),
+            (false, true) => Err(diagnostics::too_few_curved(self.item, wanted, curved).into()),
+            (false, false) => Ok(()),
+        }
     }
 
     /// Rejects two options if the model does not allow them: tuning the prior during the search,
@@ -159,11 +158,8 @@ fn no_maximum(
         !infer.states.iter().any(is_taken) && !given.any(|site| is_of(site, weights))
     };
     let site = laplace.weights.iter().find(is_lacking)?;
-    let why = match start {
-        None => NoMaximum::NoStart,
-        Some(start) => NoMaximum::Lacks(&start.name),
-    };
-    Some(diagnostics::no_maximum(item, &site.site, why))
+    let start = start.map(|start| &*start.name);
+    Some(diagnostics::no_maximum(item, &site.site, start))
 }
 
 /// Reports a subnetwork whose weights are ranked by an inference that does not have variances, or
@@ -174,12 +170,10 @@ fn no_ranking(item: &InferItem, laplace: &Laplace, infers: &[InferenceBlock]) ->
     let mut weights = laplace.weights.iter();
     let lacks = weights.find(|weights| !by.reports.iter().any(|site| is_of(site, weights)));
     let has_spread = by.work.part().has_spread(&by.reports);
-    let why = match (has_spread, lacks) {
-        (true, None) => return None,
-        (false, _) => NoRanking::Point(name),
-        (true, Some(weights)) => NoRanking::Lacks(name, &weights.site),
-    };
-    Some(diagnostics::no_subnetwork(item, why))
+    match has_spread {
+        true => lacks.map(|weights| diagnostics::ranked_without_site(item, name, &weights.site)),
+        false => Some(diagnostics::ranked_by_point(item, name)),
+    }
 }
 
 /// Returns whether the site and the weights have the same name. If the weights are unconstrained
