@@ -1,6 +1,7 @@
 //! The diagnostics of this crate. Each diagnostic has a code and a small function that creates it.
 
 use bnnc_base::diagnostic::Code;
+use bnnc_base::quoted::quoted;
 use std::fmt::Display;
 
 /// Declares codes, and the list `CODES` of these codes. The long explanation of a code ends with a
@@ -64,11 +65,10 @@ pub(crate) fn count(number: usize, noun: &str) -> String {
     }
 }
 
-/// Formats names as "`a`, `b`".
-pub fn quoted(names: impl IntoIterator<Item = impl Display>) -> String {
-    names
-        .into_iter()
-        .map(|name| format!("`{name}`"))
-        .collect::<Vec<_>>()
-        .join(", ")
+/// Lists the parameters of a callee or a model in a note.
+fn its_parameters(names: impl IntoIterator<Item = impl Display>) -> String {
+    match quoted(names) {
+        none if none.is_empty() => "it has no parameters".to_owned(),
+        all => format!("its parameters are {all}"),
+    }
 }

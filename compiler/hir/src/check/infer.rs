@@ -3,13 +3,14 @@
 use super::names::Def;
 use super::options;
 use super::session::CheckSession;
-use crate::diagnostics::{count, infer as report, names as report_names, quoted};
+use crate::diagnostics::{count, infer as report, names as report_names};
 use crate::sites;
 use crate::tree::{
     DataId, InferId, InferItem, InferenceTarget, ModelId, PosteriorId, PosteriorLine, PosteriorValue,
     StartValue,
 };
 use bnnc_abi::method::{self, MethodDef, Takes};
+use bnnc_base::quoted::quoted;
 use bnnc_base::source::Span;
 use bnnc_grammar::ast;
 use std::collections::HashSet;

@@ -131,7 +131,7 @@ impl Checker<'_> {
         let item = &self.module.dists[id];
         let (dist, param) = (&item.name, &item.params[at].param.name);
         let site = (&*self.locals[local].name, self.locals[local].span);
-        let diagnostic = report::squared_deviation(value.span, (dist, param), site);
+        let diagnostic = report::squared_deviation(value.span, dist, param, site);
         self.report(diagnostic);
     }
 
@@ -163,7 +163,7 @@ impl Checker<'_> {
                 Ty::Tensor(Elem::Real(Support::Simplex), _) => "a simplex".to_owned(),
                 _ => super::fit::range_text(range.0, range.1),
             };
-            let diagnostic = report::applied_twice(value.span, (&item.name, own), &other.param.name, &found);
+            let diagnostic = report::applied_twice(value.span, &item.name, own, &other.param.name, &found);
             self.report(diagnostic);
         }
     }
@@ -246,7 +246,7 @@ impl Links<'_> {
                 let found = super::fit::range_text(range.0, range.1);
                 let own = &item.params[at].param.name;
                 let diagnostic =
-                    report::applied_twice(value.span, (&item.name, own), &other.param.name, &found);
+                    report::applied_twice(value.span, &item.name, own, &other.param.name, &found);
                 self.found
                     .push(diagnostic.note("found with the shapes and values of the data"));
             }

@@ -235,7 +235,7 @@ fn check_override_names(session: &mut CheckSession<'_>) {
         let found = session.names.find(&one.item, false);
         if !found.is_some_and(|(def, _)| runs(def)) {
             let names = session.names.all(runs);
-            session.report(report_infer::unknown_override(one.value.span, &one.item, names));
+            session.report(report_infer::unknown_override(one.value.span, &one.item, &names));
         }
     }
     let datas = |def: Def| matches!(def, Def::Data(_));

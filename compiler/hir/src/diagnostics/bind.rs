@@ -1,8 +1,8 @@
 //! The diagnostics about binding the inputs and outputs of a model to the columns of its data.
 
-use super::quoted;
 use bnnc_abi::data::{Field, FieldKind, InputEntry, Schema, word};
 use bnnc_base::diagnostic::Diagnostic;
+use bnnc_base::quoted::quoted;
 use bnnc_base::source::Span;
 use bnnc_base::{codes, reports};
 
@@ -56,37 +56,113 @@ codes! {
          ```";
 }
 
-/// Reports an input that receives a whole column although only some rows are training rows.
-pub fn rows_apart(span: Span, (input, column): (&str, &str), schema: &Schema) -> Diagnostic {
-    let train = schema.train;
-    let all = schema.rows.max(train + schema.validation + schema.test);
-    let text = format!(
-        "`{input}` takes the whole column `{column}`, but only {train} of {all} rows are training rows"
-    );
-    Diagnostic::error(&WHOLE_COLUMNS, span, text)
+reports! {
+    /// Reports a column that does not fit the declared type.
+    fn wrong(span: Span, text: String, schema: &Schema)
+        = error(WRONG_COLUMN, span, "{text}")
+        .note("in the data `{}`", schema.name);
+
+    /// Reports an input that receives a whole column although only some rows are training rows.
+    fn rows_apart(span: Span, input: &str, column: &str, schema: &Schema)
+        let train = schema.train;
+        let all = schema.rows.max(train + schema.validation + schema.test);
+        = error(WHOLE_COLUMNS, span,
+            "`{input}` takes the whole column `{column}`, but only {train} of {all} rows are training rows")
         .label("all rows are one example")
-        .help(format!(
-            "remove `test`, `validation` and `limit` from the data `{}`, or write the model for one row",
-            schema.name
-        ))
+        .help("remove `test`, `validation` and `limit` from the data `{}`, or write the model for one row", schema.name);
+
+    /// Describes an entry of `inputs` that cannot be an element of a real vector, and names the column
+    /// of the entry.
+    fn aside(span: Span, entry: &InputEntry, field: Option<&Field>)
+        let text = field.and_then(|field| Some((field, first_text(field)?)));
+        = error(NO_COLUMN, entry.span, "`{}` is not an element of a vector of reals", entry.text)
+        .label("text, or one value for all rows")
+        .also(span, "takes all inputs in order")
+        .notes(text.map(|(field, (word, row))| format!("`{}` contains `{word}` in row {row}", field.name)))
+        .helps(text.map(|_| "if the column should contain numbers, correct the file"))
+        .helps(text.map(|(field, _)| format!(
+            "if the column contains names, remove it from `inputs` and declare an input for it: `{}: index(k)`",
+            name_of_input(&field.name)
+        )));
+
+    /// Reports an input to which several entries of `inputs` could be bound.
+    fn several(span: Span, input: &str, first: &InputEntry, last: &InputEntry)
+        let computed = if last.computed { last } else { first };
+        = error(SEVERAL_ENTRIES, last.span, "`{}` and `{}` could both feed `{input}`", first.text, last.text)
+        .label("this entry uses the same column")
+        .also(span, "this input")
+        .help("choose one of them: `{input} = {}`", computed.text);
+
+    /// Reports an input that is declared as a whole column in a model whose examples are single rows.
+    fn whole_column(span: Span, input: &str, column: &str, model: &str, schema: &Schema)
+        = error(WRONG_COLUMN, span, "`{input}` is declared as an array, but a row has one value of `{column}`")
+        .note("in the data `{}`", schema.name)
+        .label("an input of one row")
+        .help("for a model of one row, write `{input}: real`; for a model of whole columns, declare them in the first of two parameter lists: `model {model}({input}: real[n])() -> ..`");
+
+    /// Reports an output of a data item that has inputs but no targets, such as a folder of images without subfolders.
+    fn no_targets(span: Span, output: &str, schema: &Schema)
+        = error(NO_COLUMN, span, "the data item `{}` has inputs, but no target for `{output}`", schema.name)
+        .label("takes the target of each row")
+        .help("`images(..)` takes the classes from subfolders: move each image into a subfolder with the name of its class")
+        .help("`idx(..)` and `npy(..)` read the targets from a second file: `npy(\"inputs.npy\", \"targets.npy\")`");
+
+    /// Reports a position that no row selects (a warning). `cure` is the advice.
+    fn unused_position(span: Span, position: i64, column: &str, size: usize, cure: Gapless<'_>, schema: &Schema)
+        = warning(UNUSED_POSITION, span, "no row has the value {position} in `{column}`")
+        .label("has the positions 0 to {}", size.saturating_sub(1))
+        .note("in the data `{}`", schema.name)
+        .help(cure.advice());
+
+    /// Reports a position that no integer of a column selects (a warning).
+    fn unused_by_integers(span: Span, position: i64, selected: Selected<'_>, schema: &Schema)
+        let Selected { column, input, axis: (axis, at), size } = selected;
+        let last = size - 1;
+        = warning(UNUSED_POSITION, span,
+            "no row has the value {position} in `{column}`, so element {position} of `{axis}` keeps its prior")
+        .label("its values are used as positions")
+        .also(at, "has the positions 0 to {last}")
+        .note("in the data `{}`", schema.name)
+        .help("declare `{input}: index(J)` and give the axis the size `J`, so that each distinct value has one position")
+        .help_if((position == 0).then(|| format!(
+            "or, if `{column}` counts from 1, select by `{input} - 1` and give the axis the size {last}"
+        )));
+
+    /// Reports a vector input without a column, in a model that also has other inputs.
+    fn vector_among_others(span: Span, input: &str, columns: &[ForVector], schema: &Schema)
+        let names = columns.iter().map(|column| &*column.input).collect::<Vec<_>>();
+        let declared = names.iter().map(|name| format!("{name}: real")).collect::<Vec<_>>();
+        let renamed = columns.iter().filter_map(|column| column.entry.as_deref()).collect::<Vec<_>>();
+        = error(NO_COLUMN, span, "the data item `{}` has no column for `{input}`", schema.name)
+        .label("a vector takes all inputs of the data only if it is the only input of the model")
+        .help("replace the input `{input}` by `{}`, and write `[{}]` wherever the model uses `{input}`",
+            declared.join(", "), names.join(", "))
+        .help_if((!renamed.is_empty()).then(|| format!("in the data write `inputs = [.., {}, ..]`", renamed.join(", "))));
+
+    /// Reports an output that has a single value for all examples although an input has one value per
+    /// example.
+    fn unlike(span: Span, output: &str, input: &str, schema: &Schema)
+        = error(WRONG_COLUMN, span,
+            "`{output}` is one array for all examples, but `{input}` has one value for each example")
+        .note("in the data `{}`", schema.name)
+        .label("would be observed once for each example")
+        .help("observe arrays of different lengths in a model that takes whole arrays, or in separate models");
+
+    /// Reports an output that would be bound to the last column of the data item at `data`, although
+    /// another column has its name.
+    fn displaced(span: Span, output: &str, last: &str, data: Span)
+        = error(WRONG_COLUMN, span,
+            "`{output}` would be read from the last column, `{last}`, but the data have a column `{output}`")
+        .label("the output")
+        .also(data, "does not name its target, so the last column is the target")
+        .help("write `target = {output}` in the data item, or name the column that is the target");
 }
 
-/// Describes an entry of `inputs` that cannot be an element of a real vector, and names the column
-/// of the entry.
-pub fn aside(span: Span, (entry, field): (&InputEntry, Option<&Field>)) -> Diagnostic {
-    let text = format!("`{}` is not an element of a vector of reals", entry.text);
-    let diagnostic = Diagnostic::error(&NO_COLUMN, entry.span, text)
-        .label("text, or one value for all rows")
-        .also(span, "takes all inputs in order");
-    match field.map(|field| (field, &field.kind, field.text_row)) {
-        Some((field, FieldKind::Levels(levels), Some(row))) => diagnostic
-            .note(format!("`{}` contains `{}` in row {row}", field.name, word(levels)))
-            .help("if the column should contain numbers, correct the file")
-            .help(format!(
-                "if the column contains names, remove it from `inputs` and declare an input for it: `{}: index(k)`",
-                name_of_input(&field.name)
-            )),
-        _ => diagnostic,
+/// Returns the first text of a column, and its row.
+fn first_text(field: &Field) -> Option<(&str, usize)> {
+    match (&field.kind, field.text_row) {
+        (FieldKind::Levels(levels), Some(row)) => Some((word(levels), row)),
+        _ => None,
     }
 }
 
@@ -96,16 +172,6 @@ fn name_of_input(column: &str) -> String {
         true => format!("{column}_"),
         false => column.to_owned(),
     }
-}
-
-/// Reports an input to which several entries of `inputs` could be bound.
-pub fn several(span: Span, input: &str, (first, last): (&InputEntry, &InputEntry)) -> Diagnostic {
-    let text = format!("`{}` and `{}` could both feed `{input}`", first.text, last.text);
-    let computed = if last.computed { last } else { first };
-    Diagnostic::error(&SEVERAL_ENTRIES, last.span, text)
-        .label("this entry uses the same column")
-        .also(span, "this input")
-        .help(format!("choose one of them: `{input} = {}`", computed.text))
 }
 
 /// Reports that the inputs do not fit into an array of all inputs with the declared sizes.
@@ -150,11 +216,9 @@ pub fn no_inputs(span: Span, input: &str, schema: &Schema) -> Diagnostic {
         .fields
         .iter()
         .filter(|field| matches!(field.kind, FieldKind::Levels(_)) && field.name != target);
-    let of_field = |field: &Field| match (&field.kind, field.text_row) {
-        (FieldKind::Levels(levels), Some(row)) => {
-            format!("`{}`, which holds `{}` in row {row}", field.name, word(levels))
-        }
-        _ => format!("`{}`", field.name),
+    let of_field = |field: &Field| match first_text(field) {
+        Some((word, row)) => format!("`{}`, which holds `{word}` in row {row}", field.name),
+        None => format!("`{}`", field.name),
     };
     let texts: Vec<String> = texts.map(of_field).collect();
     let diagnostic = Diagnostic::error(&NO_COLUMN, span, text).label("takes the inputs in order");
@@ -168,16 +232,6 @@ pub fn no_inputs(span: Span, input: &str, schema: &Schema) -> Diagnostic {
     }
 }
 
-/// Reports an input that is declared as a whole column in a model whose examples are single rows.
-pub fn whole_column(span: Span, (input, column): (&str, &str), model: &str, schema: &Schema) -> Diagnostic {
-    let text = format!("`{input}` is declared as an array, but a row has one value of `{column}`");
-    wrong(span, text, schema)
-        .label("an input of one row")
-        .help(format!(
-            "for a model of one row, write `{input}: real`; for a model of whole columns, declare them in the first of two parameter lists: `model {model}({input}: real[n])() -> ..`"
-        ))
-}
-
 /// Adds advice for a column whose integers count from 1.
 pub fn counts_from_one(diagnostic: Diagnostic, column: &str) -> Diagnostic {
     diagnostic.help(format!(
@@ -188,36 +242,28 @@ pub fn counts_from_one(diagnostic: Diagnostic, column: &str) -> Diagnostic {
 
 /// How to bind a column so that a row selects every position.
 #[derive(Clone, Copy, Debug)]
-pub enum Gapless {
+pub enum Gapless<'a> {
     /// The values are consecutive integers, so the smallest can be subtracted.
     Shift,
-    /// The values of an input have gaps, so the size can be left to the data.
-    FromData,
+    /// The values of an input have gaps, so the size can be left to the data. The field is the name of the input.
+    FromData(&'a str),
     /// The values of an output with classes have gaps, so the classes can be written as text.
     Text,
 }
 
-/// Reports a position that no row selects (a warning). `cure` is the advice.
-pub fn unused_position(
-    span: Span,
-    position: i64,
-    (input, column): (&str, &str),
-    (size, cure): (usize, Gapless),
-    schema: &Schema,
-) -> Diagnostic {
-    let text = format!("no row has the value {position} in `{column}`");
-    Diagnostic::warning(&UNUSED_POSITION, span, text)
-        .label(format!("has the positions 0 to {}", size.saturating_sub(1)))
-        .note(format!("in the data `{}`", schema.name))
-        .help(match cure {
+impl Gapless<'_> {
+    fn advice(self) -> String {
+        match self {
             Gapless::Shift => {
-                "subtract the smallest value from this column in the file, or write the labels as text".to_owned()
+                "subtract the smallest value from this column in the file, or write the labels as text"
+                    .to_owned()
             }
-            Gapless::FromData => format!(
+            Gapless::FromData(input) => format!(
                 "declare `{input}: index(J)`, which has one position per distinct value, or write the labels as text"
             ),
             Gapless::Text => "write the labels as text: each distinct text is then one class".to_owned(),
-        })
+        }
+    }
 }
 
 /// An axis with positions that an integer column selects.
@@ -230,45 +276,6 @@ pub struct Selected<'a> {
     pub axis: (&'a str, Span),
     /// The size of the axis.
     pub size: i64,
-}
-
-/// Reports a position that no integer of a column selects (a warning).
-pub fn unused_by_integers(span: Span, position: i64, selected: Selected<'_>, schema: &Schema) -> Diagnostic {
-    let Selected {
-        column,
-        input,
-        axis: (axis, at),
-        size,
-    } = selected;
-    let text = format!(
-        "no row has the value {position} in `{column}`, so element {position} of `{axis}` keeps its prior"
-    );
-    let diagnostic = Diagnostic::warning(&UNUSED_POSITION, span, text)
-        .label("its values are used as positions")
-        .also(at, format!("has the positions 0 to {}", size - 1))
-        .note(format!("in the data `{}`", schema.name))
-        .help(format!(
-            "declare `{input}: index(J)` and give the axis the size `J`, so that each distinct value has one position"
-        ));
-    match position {
-        0 => diagnostic.help(format!(
-            "or, if `{column}` counts from 1, select by `{input} - 1` and give the axis the size {}",
-            size - 1
-        )),
-        _ => diagnostic,
-    }
-}
-
-/// Reports an output of a data item that has inputs but no targets, such as a folder of images without subfolders.
-pub fn no_targets(span: Span, output: &str, schema: &Schema) -> Diagnostic {
-    let text = format!(
-        "the data item `{}` has inputs, but no target for `{output}`",
-        schema.name
-    );
-    Diagnostic::error(&NO_COLUMN, span, text)
-        .label("takes the target of each row")
-        .help("`images(..)` takes the classes from subfolders: move each image into a subfolder with the name of its class")
-        .help("`idx(..)` and `npy(..)` read the targets from a second file: `npy(\"inputs.npy\", \"targets.npy\")`")
 }
 
 /// Reports an input or output without a column.
@@ -336,31 +343,6 @@ impl ForVector {
         };
         let entry = is_renamed.then(|| format!("{input} = {value}"));
         ForVector { input, entry }
-    }
-}
-
-/// Reports a vector input without a column, in a model that also has other inputs.
-pub fn vector_among_others(span: Span, input: &str, columns: &[ForVector], schema: &Schema) -> Diagnostic {
-    let text = format!("the data item `{}` has no column for `{input}`", schema.name);
-    let names: Vec<&str> = columns.iter().map(|column| &*column.input).collect();
-    let declared: Vec<String> = names.iter().map(|name| format!("{name}: real")).collect();
-    let diagnostic = Diagnostic::error(&NO_COLUMN, span, text)
-        .label("a vector takes all inputs of the data only if it is the only input of the model")
-        .help(format!(
-            "replace the input `{input}` by `{}`, and write `[{}]` wherever the model uses `{input}`",
-            declared.join(", "),
-            names.join(", ")
-        ));
-    let renamed: Vec<&str> = columns
-        .iter()
-        .filter_map(|column| column.entry.as_deref())
-        .collect();
-    match renamed.is_empty() {
-        true => diagnostic,
-        false => diagnostic.help(format!(
-            "in the data write `inputs = [.., {}, ..]`",
-            renamed.join(", ")
-        )),
     }
 }
 
@@ -441,13 +423,6 @@ pub fn in_shared_table(diagnostic: Diagnostic, input: &str, model: &str) -> Diag
     ))
 }
 
-reports! {
-    /// Reports a column that does not fit the declared type.
-    fn wrong(span: Span, text: String, schema: &Schema)
-        = error(WRONG_COLUMN, span, "{text}")
-        .note("in the data `{}`", schema.name);
-}
-
 /// In an error about a column that must contain numbers, adds the number of the first row that contains text.
 pub fn with_text_row(diagnostic: Diagnostic, field: &Field, input: &str) -> Diagnostic {
     match field.text_row {
@@ -467,28 +442,4 @@ pub fn with_integers(diagnostic: Diagnostic, field: &Field) -> Diagnostic {
         ),
         FieldKind::Int(..) | FieldKind::Levels(_) => diagnostic,
     }
-}
-
-/// Reports an output that has a single value for all examples although an input has one value per
-/// example.
-pub fn unlike(span: Span, (output, input): (&str, &str), schema: &Schema) -> Diagnostic {
-    let text =
-        format!("`{output}` is one array for all examples, but `{input}` has one value for each example");
-    wrong(span, text, schema)
-        .label("would be observed once for each example")
-        .help("observe arrays of different lengths in a model that takes whole arrays, or in separate models")
-}
-
-/// Reports an output that would be bound to the last column of the data item at `data`, although
-/// another column has its name.
-pub fn displaced(span: Span, (output, last): (&str, &str), data: Span) -> Diagnostic {
-    let text = format!(
-        "`{output}` would be read from the last column, `{last}`, but the data have a column `{output}`"
-    );
-    Diagnostic::error(&WRONG_COLUMN, span, text)
-        .label("the output")
-        .also(data, "does not name its target, so the last column is the target")
-        .help(format!(
-            "write `target = {output}` in the data item, or name the column that is the target"
-        ))
 }

@@ -1,8 +1,9 @@
 //! Diagnostics about posteriors, inference blocks, data and comparisons.
 
-use super::quoted;
+use super::its_parameters;
 use bnnc_abi::method::MethodDef;
 use bnnc_base::diagnostic::Diagnostic;
+use bnnc_base::quoted::quoted;
 use bnnc_base::reports;
 use bnnc_base::source::Span;
 
@@ -84,25 +85,53 @@ codes_with_programs! {
     "data d = csv(\"d.csv\")\n\nmodel M(x: real) -> y: real {\n  w ~ Normal(0, 1)\n  y ~ Normal(w * x, 1)\n}\n\ninfer a = map(M, d)\n\ncompare a by rmse";
 }
 
-/// Reports a site that the model does not have.
-pub fn unknown_site(span: Span, path: &str, model: (&str, Span), sites: &[String]) -> Diagnostic {
-    let names = sites.iter().map(String::as_str);
-    let list = if sites.is_empty() {
-        "it has no parameters".to_owned()
-    } else {
-        format!("its parameters are {}", quoted(names.clone()))
-    };
-    Diagnostic::error(
-        &UNKNOWN_SITE,
-        span,
-        format!("the model `{}` has no parameter `{path}`", model.0),
-    )
-    .also(model.1, "the model is declared here")
-    .suggest(path, names)
-    .note(list)
-}
-
 reports! {
+    /// Reports a site that the model does not have.
+    fn unknown_site(span: Span, path: &str, model: (&str, Span), sites: &[String])
+        = error(UNKNOWN_SITE, span, "the model `{}` has no parameter `{path}`", model.0)
+        .also(model.1, "the model is declared here")
+        .suggest(path, sites.iter().map(String::as_str))
+        .note("{}", its_parameters(sites));
+
+    /// If the method needs a line for every site, reports the sites without a line in a posterior.
+    fn sites_missing(span: Span, method: &str, posterior: (&str, Span), sites: &[String])
+        let has = if sites.len() == 1 { "has" } else { "have" };
+        = error(SITES_MISSING, span,
+            "`{method}` needs a family for every parameter, but {} {has} no family", quoted(sites))
+        .also(posterior.1, "`{}` is declared here", posterior.0)
+        .help("add `{} ~ Normal(scale = 0.1)`, or another family", sites.join(", "));
+
+    /// Reports a method that does not exist.
+    fn unknown_method(span: Span, name: &str)
+        let names = bnnc_abi::method::ALL.iter().map(|method| method.name);
+        = error(UNKNOWN_METHOD, span, "unknown method `{name}`")
+        .suggest(name, names.clone())
+        .note("the methods are {}", quoted(names));
+
+    /// Reports an inference block with wrong arguments. The arguments must be a model or a posterior,
+    /// and a data item.
+    fn wrong_target(span: Span, message: String, help: &str)
+        = error(WRONG_TARGET, span, "{message}")
+        .help_if((!help.is_empty()).then_some(help));
+
+    /// Reports an option that an item does not have.
+    fn unknown_option<'a>(span: Span, of: &str, name: &str, names: impl IntoIterator<Item = &'a str> + Clone)
+        = error(UNKNOWN_OPTION, span, "{of} has no option `{name}`")
+        .suggest(name, names.clone())
+        .note("its options are {}", quoted(names));
+
+    /// Reports an option `--set` for an item that the program does not contain.
+    fn unknown_override(span: Span, name: &str, names: &[&str])
+        = error(UNKNOWN_OVERRIDE, span, "the program has no inference or data item `{name}`")
+        .label("sets nothing")
+        .suggest(name, names.iter().copied())
+        .notes((!names.is_empty()).then(|| format!("its items are {}", quoted(names))));
+
+    /// Reports an option `--data` for a data item that the program does not contain.
+    fn unknown_data_override<'a>(name: &str, names: impl IntoIterator<Item = &'a str>)
+        = usage(UNKNOWN_OVERRIDE, "the program has no data item `{name}`")
+        .suggest(name, names);
+
     /// Reports a layer name where the names of its sites are expected.
     fn layer_not_site(span: Span, path: &str, sites: &[String])
         = error(UNKNOWN_SITE, span, "`{path}` is a layer, not a parameter")
@@ -143,43 +172,6 @@ reports! {
         .note("the metrics are {}", quoted(names.iter().copied()));
 }
 
-/// If the method needs a line for every site, reports the sites without a line in a posterior.
-pub fn sites_missing(span: Span, method: &str, posterior: (&str, Span), sites: &[String]) -> Diagnostic {
-    let names = quoted(sites.iter().map(String::as_str));
-    Diagnostic::error(
-        &SITES_MISSING,
-        span,
-        format!(
-            "`{method}` needs a family for every parameter, but {names} {} no family",
-            if sites.len() == 1 { "has" } else { "have" }
-        ),
-    )
-    .also(posterior.1, format!("`{}` is declared here", posterior.0))
-    .help(format!(
-        "add `{} ~ Normal(scale = 0.1)`, or another family",
-        sites.join(", ")
-    ))
-}
-
-/// Reports a method that does not exist.
-pub fn unknown_method(span: Span, name: &str) -> Diagnostic {
-    let names = bnnc_abi::method::ALL.iter().map(|method| method.name);
-    Diagnostic::error(&UNKNOWN_METHOD, span, format!("unknown method `{name}`"))
-        .suggest(name, names.clone())
-        .note(format!("the methods are {}", quoted(names)))
-}
-
-/// Reports an inference block with wrong arguments. The arguments must be a model or a posterior,
-/// and a data item.
-pub fn wrong_target(span: Span, message: String, help: &str) -> Diagnostic {
-    let diagnostic = Diagnostic::error(&WRONG_TARGET, span, message);
-    if help.is_empty() {
-        diagnostic
-    } else {
-        diagnostic.help(help)
-    }
-}
-
 /// Reports an option that a method does not have.
 pub fn unknown_option_of(span: Span, method: &MethodDef, name: &str) -> Diagnostic {
     let note = format!(
@@ -189,19 +181,6 @@ pub fn unknown_option_of(span: Span, method: &MethodDef, name: &str) -> Diagnost
     let text = format!("`{}` has no option `{name}`", method.name);
     method
         .suggest(Diagnostic::error(&UNKNOWN_OPTION, span, text), name)
-        .note(note)
-}
-
-/// Reports an option that an item does not have.
-pub fn unknown_option<'a>(
-    span: Span,
-    of: &str,
-    name: &str,
-    names: impl IntoIterator<Item = &'a str> + Clone,
-) -> Diagnostic {
-    let note = format!("its options are {}", quoted(names.clone()));
-    Diagnostic::error(&UNKNOWN_OPTION, span, format!("{of} has no option `{name}`"))
-        .suggest(name, names)
         .note(note)
 }
 
@@ -226,29 +205,4 @@ pub fn option_word(span: Span, name: &str, found: &str, words: &[&str]) -> Diagn
     let words_text = quoted(words.iter().copied());
     let message = format!("`{name}` must be {one_of}{words_text}{found_text}");
     Diagnostic::error(&OPTION_VALUE, span, message).suggest(found, words.iter().copied())
-}
-
-/// Reports an option `--set` for an item that the program does not contain.
-pub fn unknown_override<'a>(span: Span, name: &str, names: impl IntoIterator<Item = &'a str>) -> Diagnostic {
-    let names: Vec<&str> = names.into_iter().collect();
-    let found = Diagnostic::error(
-        &UNKNOWN_OVERRIDE,
-        span,
-        format!("the program has no inference or data item `{name}`"),
-    )
-    .label("sets nothing")
-    .suggest(name, names.iter().copied());
-    match names.is_empty() {
-        true => found,
-        false => found.note(format!("its items are {}", quoted(names))),
-    }
-}
-
-/// Reports an option `--data` for a data item that the program does not contain.
-pub fn unknown_data_override<'a>(name: &str, names: impl IntoIterator<Item = &'a str>) -> Diagnostic {
-    Diagnostic::usage(
-        &UNKNOWN_OVERRIDE,
-        format!("the program has no data item `{name}`"),
-    )
-    .suggest(name, names)
 }

@@ -102,6 +102,24 @@ codes_with_programs! {
 }
 
 reports! {
+    /// Reports a global site whose distribution depends on the values of one example.
+    fn global_depends(span: Span, site: &str, on: (&str, Span), in_layer: bool)
+        let what = if in_layer { "the layer's input" } else { "one example" };
+        = error(GLOBAL_DEPENDS, span,
+            "`{site}` is shared by all examples, but its distribution depends on {what}")
+        .help("let the distribution depend only on other parameters, and use the input in the distribution of the output")
+        .also(on.1, "`{}` belongs to one example", on.0);
+
+    /// Reports that the distribution of an output, or of its element `element`, reads its own value.
+    fn depends_on_itself(span: Span, name: &str, element: Option<&str>)
+        let what = element.map_or_else(|| format!("`{name}`"), |element| format!("`{name}[{element}]`"));
+        = error(DEPENDS_ON_ITSELF, span, "the distribution of {what} depends on {what} itself")
+        .label("the value of {what} is used here")
+        .help(match element {
+            Some(element) => format!("use earlier elements: `{name}[{element} - 1]`, `{name}[0..{element}]`"),
+            None => format!("leave `{name}` out of its own distribution"),
+        });
+
     /// Warns about a linear layer applied to the result of a linear layer.
     fn no_activation(second: Span, first: Span)
         = warning(NO_ACTIVATION, second, "two linear layers without an activation function between them are equivalent to one")
@@ -263,41 +281,5 @@ fn along(diagnostic: Diagnostic, circle: &[(String, Span)]) -> Diagnostic {
         false => diagnostic
             .label(takes(&first.0, &second.0))
             .also(last.1, takes(&last.0, &first.0)),
-    }
-}
-
-/// Reports a global site whose distribution depends on the values of one example.
-pub fn global_depends(span: Span, site: &str, on: (&str, Span), in_layer: bool) -> Diagnostic {
-    let what = if in_layer {
-        "the layer's input"
-    } else {
-        "one example"
-    };
-    Diagnostic::error(
-        &GLOBAL_DEPENDS,
-        span,
-        format!("`{site}` is shared by all examples, but its distribution depends on {what}"),
-    )
-    .help("let the distribution depend only on other parameters, and use the input in the distribution of the output")
-    .also(on.1, format!("`{}` belongs to one example", on.0))
-}
-
-/// Reports that the distribution of an output, or of its element `element`, reads its own value.
-pub fn depends_on_itself(span: Span, name: &str, element: Option<&str>) -> Diagnostic {
-    let what = match element {
-        Some(element) => format!("`{name}[{element}]`"),
-        None => format!("`{name}`"),
-    };
-    let diagnostic = Diagnostic::error(
-        &DEPENDS_ON_ITSELF,
-        span,
-        format!("the distribution of {what} depends on {what} itself"),
-    )
-    .label(format!("the value of {what} is used here"));
-    match element {
-        Some(element) => diagnostic.help(format!(
-            "use earlier elements: `{name}[{element} - 1]`, `{name}[0..{element}]`"
-        )),
-        None => diagnostic.help(format!("leave `{name}` out of its own distribution")),
     }
 }

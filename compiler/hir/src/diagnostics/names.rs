@@ -1,7 +1,7 @@
 //! Diagnostics about names.
 
-use super::quoted;
 use bnnc_base::diagnostic::Diagnostic;
+use bnnc_base::quoted::{quoted, quoted_with};
 use bnnc_base::source::Span;
 use bnnc_base::{reports, synonyms};
 
@@ -76,6 +76,37 @@ codes_with_programs! {
 }
 
 reports! {
+    /// Reports a name that is not declared.
+    fn unknown_name<'a>(span: Span, name: &str, names: impl IntoIterator<Item = &'a str>)
+        = error(UNKNOWN_NAME, span, "unknown name `{name}`")
+        .label("not declared here")
+        .suggest_word(name, names);
+
+    /// Reports a `use` of an item that the library does not have.
+    fn unknown_import<'a>(span: Span, path: &str, last: &str, names: impl IntoIterator<Item = &'a str>)
+        = error(UNKNOWN_IMPORT, span, "the library has no `{path}`")
+        .suggest(last, names);
+
+    /// Reports a name that refers to another kind of item than expected.
+    fn wrong_kind(span: Span, name: &str, expected: &str, found: &str, declared: Option<Span>)
+        = error(WRONG_KIND, span, "expected {expected}, but `{name}` is {found}")
+        .label("expected {expected}")
+        .also_if(declared, format!("`{name}` is declared here"));
+
+    /// Reports a type that does not exist.
+    fn unknown_type(span: Span, name: &str)
+        let names = crate::types::NAMES.iter().copied();
+        = error(UNKNOWN_TYPE, span, "unknown type `{name}`")
+        .suggest(name, names.clone())
+        .note("the types are {}", quoted(names));
+
+    /// Reports a dimension with an undeclared name.
+    fn unknown_dim<'a>(span: Span, name: &str, names: impl IntoIterator<Item = &'a str>)
+        = error(UNKNOWN_DIM, span, "unknown dimension `{name}`")
+        .label("nothing declares this name")
+        .suggest(name, names)
+        .help("introduce it in the type of an input, `x: real[{name}]`, or give it a size: `const {name} = 3`");
+
     /// Reports two items of one file with the same name.
     fn duplicate_item(name: &str, first: Span, second: Span)
         = error(DUPLICATE_ITEM, second, "`{name}` is declared twice")
@@ -126,13 +157,6 @@ reports! {
         = error(OUT_OF_PLACE, span, "{what} does not belong here");
 }
 
-/// Reports a name that is not declared.
-pub fn unknown_name<'a>(span: Span, name: &str, names: impl IntoIterator<Item = &'a str>) -> Diagnostic {
-    Diagnostic::error(&UNKNOWN_NAME, span, format!("unknown name `{name}`"))
-        .label("not declared here")
-        .suggest_word(name, names)
-}
-
 /// Reports a name from a module of another language, such as `np.exp`.
 pub fn foreign_module<'a>(
     span: Span,
@@ -153,66 +177,21 @@ pub fn foreign_module<'a>(
     }
 }
 
-/// Reports a `use` of an item that the library does not have.
-pub fn unknown_import<'a>(
-    span: Span,
-    path: &str,
-    last: &str,
-    names: impl IntoIterator<Item = &'a str>,
-) -> Diagnostic {
-    Diagnostic::error(&UNKNOWN_IMPORT, span, format!("the library has no `{path}`")).suggest(last, names)
-}
-
-/// Reports a name that refers to another kind of item than expected.
-pub fn wrong_kind(span: Span, name: &str, expected: &str, found: &str, declared: Option<Span>) -> Diagnostic {
-    let diagnostic = Diagnostic::error(
-        &WRONG_KIND,
-        span,
-        format!("expected {expected}, but `{name}` is {found}"),
-    )
-    .label(format!("expected {expected}"));
-    match declared {
-        Some(at) => diagnostic.also(at, format!("`{name}` is declared here")),
-        None => diagnostic,
-    }
-}
-
 /// Reports items that depend on each other.
 pub fn cycle(path: &[(String, Span)]) -> Diagnostic {
-    let names: Vec<&str> = path.iter().map(|(name, _)| name.as_str()).collect();
-    let chain = names
-        .iter()
-        .chain(names.first())
-        .map(|name| format!("`{name}`"))
-        .collect::<Vec<_>>();
-    let (first, rest) = match path.split_first() {
-        Some(((_, span), rest)) => (*span, rest),
-        None => unreachable!("a cycle has at least one item"),
+    let [(first, span), rest @ ..] = path else {
+        unreachable!("a cycle has at least one item")
     };
     let message = match rest.is_empty() {
-        true => format!("circular definition: {} refers to itself", chain[0]),
-        false => format!("circular definition: {}", chain.join(" -> ")),
+        true => format!("circular definition: `{first}` refers to itself"),
+        false => {
+            let names = path.iter().map(|(name, _)| name);
+            let chain = quoted_with(" -> ", names.chain([first]));
+            format!("circular definition: {chain}")
+        }
     };
-    let diagnostic = Diagnostic::error(&CYCLE, first, message);
+    let diagnostic = Diagnostic::error(&CYCLE, *span, message);
     rest.iter().fold(diagnostic, |diagnostic, (name, span)| {
         diagnostic.also(*span, format!("`{name}` is declared here"))
     })
-}
-
-/// Reports a type that does not exist.
-pub fn unknown_type(span: Span, name: &str) -> Diagnostic {
-    let names = crate::types::NAMES;
-    Diagnostic::error(&UNKNOWN_TYPE, span, format!("unknown type `{name}`"))
-        .suggest(name, names.iter().copied())
-        .note(format!("the types are {}", quoted(names.iter().copied())))
-}
-
-/// Reports a dimension with an undeclared name.
-pub fn unknown_dim<'a>(span: Span, name: &str, names: impl IntoIterator<Item = &'a str>) -> Diagnostic {
-    Diagnostic::error(&UNKNOWN_DIM, span, format!("unknown dimension `{name}`"))
-        .label("nothing declares this name")
-        .suggest(name, names)
-        .help(format!(
-            "introduce it in the type of an input, `x: real[{name}]`, or give it a size: `const {name} = 3`"
-        ))
 }

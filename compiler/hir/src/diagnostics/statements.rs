@@ -1,6 +1,6 @@
 //! Diagnostics about statements and definitions.
 
-use super::quoted;
+use bnnc_base::quoted::quoted;
 use bnnc_base::reports;
 use bnnc_base::source::Span;
 

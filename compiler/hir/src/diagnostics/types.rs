@@ -1,7 +1,8 @@
 //! Diagnostics about types, dims, supports and arguments.
 
-use super::{count, quoted};
+use super::{count, its_parameters};
 use bnnc_base::diagnostic::Diagnostic;
+use bnnc_base::quoted::quoted;
 use bnnc_base::reports;
 use bnnc_base::source::Span;
 
@@ -154,28 +155,6 @@ codes_with_programs! {
     "model M(x: real) -> y: real {\n  sigma: positive ~ HalfNormal(1)\n  y ~ Normal(x, sigma)\n}";
 }
 
-/// Warns about a squared parameter passed as a standard deviation.
-pub fn squared_deviation(span: Span, (dist, param): (&str, &str), (site, at): (&str, Span)) -> Diagnostic {
-    let message =
-        format!("`{param}` of `{dist}` is a standard deviation, but this is the square of `{site}`");
-    Diagnostic::warning(&SQUARED_DEVIATION, span, message)
-        .label("used as the standard deviation")
-        .also(at, format!("`{site}` is declared here"))
-        .help(format!(
-            "write `{site}`, or `sqrt({site})` if `{site}` is a variance"
-        ))
-}
-
-/// Warns about a probability passed as a logit, or a rate passed as a log rate.
-pub fn applied_twice(span: Span, (dist, own): (&str, &str), other: &str, found: &str) -> Diagnostic {
-    let message = format!("`{dist}` expects `{own}` here, but this is {found}, like `{other}`");
-    Diagnostic::warning(&APPLIED_TWICE, span, message)
-        .label(format!("{found}, used as `{own}`"))
-        .help(format!(
-            "write `{dist}({other} = ..)`, or remove the function that gives the value this range"
-        ))
-}
-
 /// Warns about a parameter on the reals passed as a scale. `site` is the name of the parameter and the position of its declaration in the
 /// program.
 pub fn either_sign(span: Span, what: &str, wanted: &str, site: Option<(&str, Span)>) -> Diagnostic {
@@ -209,6 +188,40 @@ pub fn either_sign(span: Span, what: &str, wanted: &str, site: Option<(&str, Spa
 }
 
 reports! {
+    /// Warns about a squared parameter passed as a standard deviation.
+    fn squared_deviation(span: Span, dist: &str, param: &str, site: (&str, Span))
+        let name = site.0;
+        = warning(SQUARED_DEVIATION, span,
+            "`{param}` of `{dist}` is a standard deviation, but this is the square of `{name}`")
+        .label("used as the standard deviation")
+        .also(site.1, "`{name}` is declared here")
+        .help("write `{name}`, or `sqrt({name})` if `{name}` is a variance");
+
+    /// Warns about a probability passed as a logit, or a rate passed as a log rate.
+    fn applied_twice(span: Span, dist: &str, own: &str, other: &str, found: &str)
+        = warning(APPLIED_TWICE, span, "`{dist}` expects `{own}` here, but this is {found}, like `{other}`")
+        .label("{found}, used as `{own}`")
+        .help("write `{dist}({other} = ..)`, or remove the function that gives the value this range");
+
+    /// Reports a window that is larger than its axis, or empty.
+    fn window(op: &str, whole: (&str, Span), window: (&str, Span))
+        let at = (whole.1 != window.1).then_some(whole.1);
+        let label = match at {
+            Some(_) => format!("this has a side of {}", window.0),
+            None => "its windows must lie inside the image".to_owned(),
+        };
+        = error(WINDOW, window.1,
+            "the windows of `{op}` have a side of {}, but the image has a side of {}", window.0, whole.0)
+        .label(label)
+        .also_if(at, format!("this has a side of {}", whole.0))
+        .help("use windows of 1 to {}, or enlarge the image: `pad(.., width)`, or `padding = width` in `Conv`", whole.0);
+
+    /// Reports a named argument that the callee does not have.
+    fn unknown_argument<'a>(span: Span, callee: &str, name: &str, names: impl IntoIterator<Item = &'a str> + Clone)
+        = error(UNKNOWN_ARGUMENT, span, "`{callee}` has no parameter `{name}`")
+        .suggest(name, names.clone())
+        .note("{}", its_parameters(names));
+
     /// Reports a named argument of a layer that is a parameter, so that the names of its inputs are
     /// not known.
     fn named_input(span: Span, callee: &str, name: &str)
@@ -369,46 +382,6 @@ pub fn not_a_position(span: Span, found: &str) -> Diagnostic {
 /// Lists the parameters of a callee, in order.
 pub fn takes<'a>(callee: &str, params: impl IntoIterator<Item = &'a str>) -> String {
     format!("`{callee}` takes {}, in this order", quoted(params))
-}
-
-/// Reports a window that is larger than its axis, or empty.
-pub fn window(op: &str, whole: (&str, Span), window: (&str, Span)) -> Diagnostic {
-    let message = format!(
-        "the windows of `{op}` have a side of {}, but the image has a side of {}",
-        window.0, whole.0
-    );
-    let found =
-        Diagnostic::error(&WINDOW, window.1, message).label(format!("this has a side of {}", window.0));
-    let found = match whole.1 == window.1 {
-        true => found.label("its windows must lie inside the image"),
-        false => found.also(whole.1, format!("this has a side of {}", whole.0)),
-    };
-    found.help(format!(
-        "use windows of 1 to {}, or enlarge the image: `pad(.., width)`, or `padding = width` in `Conv`",
-        whole.0
-    ))
-}
-
-/// Reports a named argument that the callee does not have.
-pub fn unknown_argument<'a>(
-    span: Span,
-    callee: &str,
-    name: &str,
-    names: impl IntoIterator<Item = &'a str> + Clone,
-) -> Diagnostic {
-    let all = quoted(names.clone());
-    let note = if all.is_empty() {
-        "it has no parameters".to_owned()
-    } else {
-        format!("its parameters are {all}")
-    };
-    Diagnostic::error(
-        &UNKNOWN_ARGUMENT,
-        span,
-        format!("`{callee}` has no parameter `{name}`"),
-    )
-    .suggest(name, names)
-    .note(note)
 }
 
 reports! {

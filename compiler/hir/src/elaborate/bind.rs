@@ -186,8 +186,8 @@ impl<'a> Binder<'a> {
 
     /// Warns if a model receives a whole column although only some of its rows are training rows.
     fn set_apart(&mut self, binding: &ParamBinding, field: &Field) {
-        let names = (&*binding.param.name, &*field.name);
-        let diagnostic = diagnostics::rows_apart(self.span(binding), names, self.schema);
+        let (input, column) = (&binding.param.name, &field.name);
+        let diagnostic = diagnostics::rows_apart(self.span(binding), input, column, self.schema);
         if !self.diagnostics.iter().any(|known| known.code == diagnostic.code) {
             self.diagnostics.push(diagnostic);
         }
@@ -292,9 +292,13 @@ impl<'a> Binder<'a> {
         let (Some(apart), Some(binding)) = (apart, self.model.outputs.iter().find(is_whole)) else {
             return;
         };
-        let names = (&*binding.param.name, &*apart.port);
-        self.diagnostics
-            .push(diagnostics::unlike(self.span(binding), names, self.schema));
+        let (output, input) = (&binding.param.name, &apart.port);
+        self.diagnostics.push(diagnostics::unlike(
+            self.span(binding),
+            output,
+            input,
+            self.schema,
+        ));
     }
 
     /// Binds a field. A field is a column with one value per example, a whole column if the model treats all rows as one example, or an
@@ -309,9 +313,9 @@ impl<'a> Binder<'a> {
             return self.whole(binding, field);
         }
         if of_rows && !is_output {
-            let names = (&*binding.param.name, &*field.name);
+            let (input, model) = (&binding.param.name, &self.model.name);
             let diagnostic =
-                diagnostics::whole_column(self.span(binding), names, &self.model.name, self.schema);
+                diagnostics::whole_column(self.span(binding), input, &field.name, model, self.schema);
             return self.diagnostics.push(diagnostic);
         }
         let axes = match is_output {

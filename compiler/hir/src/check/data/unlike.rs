@@ -4,9 +4,9 @@ use super::{file, integer};
 use crate::check::options::within;
 use crate::check::session::CheckSession;
 use crate::diagnostics::infer as report;
-use crate::diagnostics::quoted;
 use bnnc_abi::corruption::{Corruption, Shift};
 use bnnc_abi::data::{Contents, DataSpec, Format, Outliers, Test};
+use bnnc_base::quoted::quoted;
 use bnnc_base::source::Span;
 use bnnc_grammar::ast;
 

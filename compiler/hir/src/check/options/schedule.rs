@@ -2,8 +2,9 @@
 
 use super::number;
 use crate::check::session::CheckSession;
-use crate::diagnostics::{count, infer as report, quoted};
+use crate::diagnostics::{count, infer as report};
 use bnnc_abi::manifest::{RateSchedule, ScheduleArgument, ScheduleForm, ScheduleValue};
+use bnnc_base::quoted::quoted;
 use bnnc_base::source::Span;
 use bnnc_grammar::ast;
 

@@ -14,7 +14,7 @@ impl Binder<'_> {
         let entries = &self.schema.entries;
         if let Some(aside) = entries.iter().find(|entry| entry.elements == 0) {
             let field = aside.columns.first().and_then(|column| self.field_of(column));
-            let diagnostic = diagnostics::aside(self.span(binding), (aside, field));
+            let diagnostic = diagnostics::aside(self.span(binding), aside, field);
             return self.diagnostics.push(diagnostic);
         }
         self.bound.used.extend(0..entries.len());

@@ -21,7 +21,7 @@ pub fn computed(schema: &Schema, name: &str, span: Span) -> Result<Option<usize>
     match found.as_slice() {
         [(at, entry)] => Ok(entry.computed.then_some(*at)),
         [(_, first), .., (_, last)] if found.iter().any(|(_, entry)| entry.computed) => {
-            Err(Box::new(diagnostics::several(span, name, (first, last))))
+            Err(Box::new(diagnostics::several(span, name, first, last)))
         }
         _ => Ok(None),
     }

@@ -151,7 +151,7 @@ pub fn positions(
     let is_consecutive = steps.all(|(low, high)| high - low == 1);
     let cure = match (is_consecutive, selector.is_class) {
         (true, _) => diagnostics::Gapless::Shift,
-        (false, false) => diagnostics::Gapless::FromData,
+        (false, false) => diagnostics::Gapless::FromData(&selector.input),
         (false, true) => diagnostics::Gapless::Text,
     };
     let mut pairs = (0_i64..).zip(field.integers());
@@ -163,9 +163,6 @@ pub fn positions(
     let unused = unused.map(|(position, _)| position);
     let warning = unused
         .filter(|position| is_of_interest(*position))
-        .map(|position| {
-            let names = (&*selector.input, &*field.name);
-            diagnostics::unused_position(span, position, names, (size, cure), schema)
-        });
+        .map(|position| diagnostics::unused_position(span, position, &field.name, size, cure, schema));
     Ok(warning)
 }

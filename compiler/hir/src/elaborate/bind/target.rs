@@ -16,5 +16,5 @@ pub fn displaced(model: &ModelItem, spec: &DataSpec, schema: &Schema) -> Option<
     let is_meant = |column: &str| column == name && column != target;
     schema.fields.iter().find(|field| is_meant(&field.name))?;
     let span = model.locals[output.local].span;
-    Some(diagnostics::displaced(span, (name, target), spec.span))
+    Some(diagnostics::displaced(span, name, target, spec.span))
 }
