@@ -129,7 +129,7 @@ impl Subject {
 
 fn densities(path: &Path, infer: &str, options: &CompileOptions) -> [Artifact; 2] {
     compile::from_densities(path, infer, options, |compilation, elaborated, densities| {
-        let sampled = ready(compilation.sampled(elaborated, densities));
+        let sampled = ready(compilation.sampled(elaborated.problem(densities)));
         [false, true].map(|in_lockstep| ready(compilation.density_code(&sampled, in_lockstep)))
     })
 }

@@ -45,7 +45,7 @@ fn attempt(name: &str, text: &str, csv: &str) -> Result<Approximation, CompileFa
     let elaborated = compilation.elaborate(&schema).unwrap();
     let densities = compilation.density(&elaborated.model).unwrap();
     let options = compilation.laplace_options().unwrap();
-    compilation.approximation(&elaborated, &densities, &options)
+    compilation.approximation(elaborated.problem(&densities), &options)
 }
 
 /// Returns the results of a function, by name.

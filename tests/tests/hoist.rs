@@ -54,7 +54,7 @@ fn sampled(source: &str, without: &[&str]) -> SamplingPrograms {
     let mut compilation = Compilation::new(&program, id, &options);
     let elaborated = compilation.elaborate(&schema).unwrap();
     let densities = compilation.density(&elaborated.model).unwrap();
-    compilation.sampled(&elaborated, &densities).unwrap()
+    compilation.sampled(elaborated.problem(&densities)).unwrap()
 }
 
 /// Returns the results of a function, by name. A parameter that is not in `known` gets numbers that

@@ -207,7 +207,7 @@ fn gold(name: &str, settings: &[&str], without: &[&str]) -> Result<SamplingProgr
     let mut compilation = Compilation::new(&program, id, &options);
     let elaborated = compilation.elaborate(&schema)?;
     let densities = compilation.density(&elaborated.model)?;
-    compilation.sampled(&elaborated, &densities)
+    compilation.sampled(elaborated.problem(&densities))
 }
 
 /// Returns the log density and its gradient at `mu = 1.3`, `tau = exp(-0.7)` and eight values of

@@ -18,7 +18,9 @@ use bnnc_graph::model::{ApproximatePosterior, ElaboratedOptimiser, Model};
 use bnnc_hir::elaborate::bind::DataBindings;
 use bnnc_hir::tree::{InferId, InferItem, InferenceTarget, ModelId, ModelItem, SettingValue};
 use bnnc_loops::{backend::Backend, ir};
+use bnnc_rewrite::density::Densities;
 use bnnc_rewrite::diagnostics::options_of;
+use bnnc_rewrite::methods::plan::InferenceProblem;
 use bnnc_rewrite::methods::task::RewriteError;
 use bnnc_rewrite::pass::{Pass, PassContext};
 use bnnc_rewrite::{pipeline, pipelines};
@@ -62,6 +64,17 @@ pub struct ElaboratedInference {
     pub is_online: bool,
     /// The random transformations of images in the training.
     pub augment: Vec<Augmentation>,
+}
+
+impl ElaboratedInference {
+    /// Returns the model with its densities and the approximation of its posterior.
+    pub fn problem<'a>(&'a self, densities: &'a Densities) -> InferenceProblem<'a> {
+        InferenceProblem {
+            densities,
+            model: &self.model,
+            posterior: &self.posterior,
+        }
+    }
 }
 
 impl<'a> Compilation<'a> {

@@ -91,7 +91,7 @@ pub fn emit(
             .map(|function| format!("{function}\n"))
             .collect();
         if compilation.samples() {
-            let sampled = compilation.sampled(&elaborated, &densities)?;
+            let sampled = compilation.sampled(elaborated.problem(&densities))?;
             for site in &sampled.reports {
                 text.push_str(&format!("# {}: {} {}\n", site.name, site.family, site.kl));
             }
@@ -202,7 +202,7 @@ fn lowered(
     densities: &Densities,
 ) -> Result<(&'static str, Function, Vec<String>), CompileFailure> {
     if compilation.samples() {
-        let sampled = compilation.sampled(&elaborated, densities)?;
+        let sampled = compilation.sampled(elaborated.problem(densities))?;
         return Ok(("density", sampled.density, Vec::new()));
     }
     let (elaborated, densities) = compilation.grouped(elaborated, densities.clone())?;

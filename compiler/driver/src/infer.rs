@@ -155,18 +155,17 @@ impl<'a> Compilation<'a> {
         elaborated: &ElaboratedInference,
         densities: &Densities,
     ) -> Result<Objective, CompileFailure> {
-        let dropped = self.dropped(elaborated, densities)?;
+        let dropped = self.dropped(elaborated.problem(densities))?;
         let densities = dropped
             .as_ref()
             .map_or(densities, |(dropped, _)| &dropped.densities);
-        let scaled = self.scaled_prior(elaborated, densities)?;
+        let problem = elaborated.problem(densities);
+        let scaled = self.scaled_prior(problem)?;
         let settings = TrainingSettings {
             scaled: scaled.as_ref(),
             ..self.settings(elaborated)
         };
-        let (model, posterior) = (&elaborated.model, &elaborated.posterior);
-        let mut objective =
-            self.rewritten(|context| objective(densities, model, posterior, settings, context))?;
+        let mut objective = self.rewritten(|context| objective(problem, settings, context))?;
         if let Some((dropped, rate)) = &dropped {
             Compilation::announce(&mut objective, dropped, *rate);
         }
@@ -183,8 +182,7 @@ impl<'a> Compilation<'a> {
         densities: &Densities,
     ) -> Result<Divergence, CompileFailure> {
         let settings = self.settings(elaborated);
-        let (model, posterior) = (&elaborated.model, &elaborated.posterior);
-        self.rewritten(|context| divergence(densities, model, posterior, settings, context))
+        self.rewritten(|context| divergence(elaborated.problem(densities), settings, context))
     }
 
     /// Returns the settings for the functions of the inference. The settings follow from the options of the inference.

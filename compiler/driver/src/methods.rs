@@ -20,6 +20,7 @@ use bnnc_abi::manifest::{InferenceBlock, SiteReport, State, Work};
 use bnnc_abi::method::{Finds, MethodDef};
 use bnnc_graph::function::Function;
 use bnnc_rewrite::density::Densities;
+use bnnc_rewrite::methods::plan::InferenceProblem;
 
 /// The inputs from which the programs of a method are built.
 #[derive(Clone, Copy)]
@@ -30,6 +31,13 @@ pub(crate) struct Parts<'a> {
     pub densities: &'a Densities,
     /// The sizes, columns and levels of the data.
     pub schema: &'a Schema,
+}
+
+impl<'a> Parts<'a> {
+    /// Returns the model with its densities and the approximation of its posterior.
+    pub(crate) fn problem(&self) -> InferenceProblem<'a> {
+        self.elaborated.problem(self.densities)
+    }
 }
 
 /// The programs of an inference block, and the properties that every method reports.

@@ -186,10 +186,9 @@ impl Subject<'_> {
             kl,
             ..settings
         };
-        let (model, posterior) = (&self.elaborated.model, &self.elaborated.posterior);
         let context = &mut self.compilation.context;
-        divergence(&self.densities, model, posterior, settings, context).map_err(
-            |rejection| match rejection {
+        divergence(self.elaborated.problem(&self.densities), settings, context).map_err(|rejection| {
+            match rejection {
                 RewriteError::Program(diagnostics) => Rejection {
                     code: diagnostics.first().map_or("", |diagnostic| diagnostic.code.id),
                     text: diagnostics.iter().map(|found| found.message.clone()).collect(),
@@ -198,8 +197,8 @@ impl Subject<'_> {
                     code: "",
                     text: fault.to_string(),
                 },
-            },
-        )
+            }
+        })
     }
 
     /// Returns a machine that computes the KL divergence and its gradient.

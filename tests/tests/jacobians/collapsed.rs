@@ -19,8 +19,7 @@ const SELECTED: usize = 5;
 fn collapsed(text: &str, over: OverWeights<'_>) -> Collapse {
     let width = if text.contains("real[3]") { 3 } else { 2 };
     on_model("collapsed", text, width, |densities, elaborated, context| {
-        let (model, posterior) = (&elaborated.model, &elaborated.posterior);
-        collapse(densities, model, posterior, over, context).unwrap()
+        collapse(elaborated.problem(densities), over, context).unwrap()
     })
 }
 

@@ -50,14 +50,8 @@ pub fn tried(
     wanted: OptionalPrograms,
 ) -> Result<Approximation, RewriteError> {
     on_model(name, text, width, |densities, elaborated, context| {
-        let (model, posterior) = (&elaborated.model, &elaborated.posterior);
-        laplace::approximation(
-            densities,
-            model,
-            posterior,
-            (choice::OverWeights::All, wanted),
-            context,
-        )
+        let problem = elaborated.problem(densities);
+        laplace::approximation(problem, (choice::OverWeights::All, wanted), context)
     })
 }
 

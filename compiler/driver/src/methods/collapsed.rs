@@ -3,7 +3,7 @@
 
 mod treated;
 
-use crate::compilation::{Compilation, ElaboratedInference};
+use crate::compilation::Compilation;
 use crate::diagnostics;
 use crate::failure::CompileFailure;
 use crate::methods::iterates::with_means;
@@ -20,10 +20,10 @@ use bnnc_abi::methods::iterates::{Covariance, SwagOptions};
 use bnnc_abi::methods::laplace::{self, Likelihood};
 use bnnc_base::dtype::Precision;
 use bnnc_math::triangle::ALPHA_L2;
-use bnnc_rewrite::density::Densities;
 use bnnc_rewrite::methods::collapse::{Collapse, collapse};
 use bnnc_rewrite::methods::laplace::choice::OverWeights;
 use bnnc_rewrite::methods::likelihood::choice::covers;
+use bnnc_rewrite::methods::plan::InferenceProblem;
 
 /// The radius of the triangular density in the published code, in standard deviations of the noise.
 const ALPHA_PUBLISHED: f64 = 2.45;
@@ -73,22 +73,17 @@ impl Method for Collapses {
 impl Compilation<'_> {
     /// Builds the programs of an inference that integrates over some weights at each iterate.
     fn collapsed_programs(&mut self, parts: Parts<'_>) -> BuiltPrograms {
-        let Parts {
-            elaborated,
-            densities,
-            ..
-        } = parts;
         let asked = self.options_of::<CollapsedOptions>()?;
-        let found = self.collapse(elaborated, densities, &asked)?;
+        let found = self.collapse(parts.problem(), &asked)?;
         let options = self.collapsing(&asked, &found)?;
         if let LocationForm::Sampled(reason) = &found.form {
             let warning = diagnostics::no_exact_integral(self.item, reason);
             self.context.warnings.push(warning);
         }
-        let objective = self.objective(elaborated, densities)?;
-        let (train, cost) = self.train(&objective, elaborated)?;
+        let objective = self.objective(parts.elaborated, parts.densities)?;
+        let (train, cost) = self.train(&objective, parts.elaborated)?;
         let means = self.means(&objective)?;
-        let moved = with_means(&found.moved, &elaborated.model);
+        let moved = with_means(&found.moved, &parts.elaborated.model);
         let iterates = self.iterates(train, moved, means, SNAPSHOTS)?;
         // These programs run in double precision. The integral is a sum over the pieces between
         // kinks. On which side of a kink a piece lies is determined by the sign of a number that
@@ -126,8 +121,7 @@ impl Compilation<'_> {
     /// Fails in the same cases as [`collapse`].
     fn collapse(
         &mut self,
-        elaborated: &ElaboratedInference,
-        densities: &Densities,
+        problem: InferenceProblem<'_>,
         asked: &CollapsedOptions,
     ) -> Result<Collapse, CompileFailure> {
         let over = match &asked.over {
@@ -140,8 +134,7 @@ impl Compilation<'_> {
                 return Err(self.apart(CollapsedOptions::over(), message, help));
             }
         };
-        let (model, posterior) = (&elaborated.model, &elaborated.posterior);
-        self.rewritten(|context| collapse(densities, model, posterior, over, context))
+        self.rewritten(|context| collapse(problem, over, context))
     }
 
     fn collapsing(

@@ -1,13 +1,13 @@
 //! Builds the programs of the method `dropout`, which trains under random masks. Predictions draw
 //! random masks, too.
 
-use crate::compilation::{Compilation, ElaboratedInference};
+use crate::compilation::Compilation;
 use crate::failure::CompileFailure;
 use crate::methods::{BuiltPrograms, Method, Parts};
 use bnnc_abi::method::MethodDef;
 use bnnc_abi::methods::dropout::DropoutOptions;
-use bnnc_rewrite::density::Densities;
 use bnnc_rewrite::methods::dropout::{Dropped, Masks, dropped};
+use bnnc_rewrite::methods::plan::InferenceProblem;
 use bnnc_rewrite::methods::train::Objective;
 use bnnc_rewrite::{pipeline, pipelines};
 
@@ -37,8 +37,7 @@ impl Compilation<'_> {
     /// `None` for methods other than `dropout`.
     pub(crate) fn dropped(
         &mut self,
-        elaborated: &ElaboratedInference,
-        densities: &Densities,
+        problem: InferenceProblem<'_>,
     ) -> Result<Option<(Dropped, f64)>, CompileFailure> {
         let Some(options) = self.options_if::<DropoutOptions>()? else {
             return Ok(None);
@@ -49,7 +48,7 @@ impl Compilation<'_> {
         };
         let dropped = self.rewritten(|context| {
             pipeline::step(&pipelines::DROPOUT, context, |context| {
-                dropped(densities, &elaborated.model, masks, context)
+                dropped(problem.densities, problem.model, masks, context)
             })
         })?;
         Ok(Some((dropped, options.rate)))

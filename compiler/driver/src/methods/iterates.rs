@@ -4,7 +4,7 @@
 pub(crate) mod diagnostics;
 pub(crate) mod taken;
 
-use crate::compilation::{Compilation, ElaboratedInference};
+use crate::compilation::Compilation;
 use crate::diagnostics::nothing_to_sample;
 use crate::failure::CompileFailure;
 use crate::methods::{BuiltPrograms, Method, Parts, Programs};
@@ -12,7 +12,7 @@ use bnnc_abi::code::Artifact;
 use bnnc_abi::manifest::{SiteReport, Train, Work};
 use bnnc_abi::methods::iterates::{Covariance, Ensemble, Swag, SwagOptions};
 use bnnc_graph::model::Model;
-use bnnc_rewrite::density::Densities;
+use bnnc_rewrite::methods::plan::InferenceProblem;
 use bnnc_rewrite::methods::sample::{self, PositionPrograms};
 use bnnc_rewrite::methods::train::Objective;
 use std::sync::Arc;
@@ -90,19 +90,14 @@ impl Compilation<'_> {
             Option<Artifact>,
         ) -> Result<(Work, &'static str), CompileFailure>,
     ) -> BuiltPrograms {
-        let Parts {
-            elaborated,
-            densities,
-            ..
-        } = parts;
-        let positions = self.positions(elaborated, densities)?;
+        let positions = self.positions(parts.problem())?;
         if positions.moved.is_empty() {
-            return Err(nothing_to_sample(self.item, elaborated.model.sites.is_empty()).into());
+            return Err(nothing_to_sample(self.item, parts.elaborated.model.sites.is_empty()).into());
         }
-        let objective = self.objective(elaborated, densities)?;
-        let (train, cost) = self.train(&objective, elaborated)?;
+        let objective = self.objective(parts.elaborated, parts.densities)?;
+        let (train, cost) = self.train(&objective, parts.elaborated)?;
         let means = self.means(&objective)?;
-        let moved = with_means(&positions.moved, &elaborated.model);
+        let moved = with_means(&positions.moved, &parts.elaborated.model);
         let (work, family) = made(self, train, moved, means)?;
         let report = |site: SiteReport| SiteReport {
             family: match &*site.family {
@@ -128,13 +123,8 @@ impl Compilation<'_> {
     }
 
     /// Derives the functions that evaluate the model at many positions.
-    fn positions(
-        &mut self,
-        elaborated: &ElaboratedInference,
-        densities: &Densities,
-    ) -> Result<PositionPrograms, CompileFailure> {
-        let (model, posterior) = (&elaborated.model, &elaborated.posterior);
-        self.rewritten(|context| sample::positions(densities, model, posterior, context))
+    fn positions(&mut self, problem: InferenceProblem<'_>) -> Result<PositionPrograms, CompileFailure> {
+        self.rewritten(|context| sample::positions(problem, context))
     }
 
     /// Compiles the program that recomputes running means. Returns `None` if the objective does not have it.

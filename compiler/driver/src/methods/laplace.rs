@@ -3,7 +3,7 @@
 
 pub mod beforehand;
 
-use crate::compilation::{Compilation, ElaboratedInference};
+use crate::compilation::Compilation;
 use crate::diagnostics;
 use crate::failure::CompileFailure;
 use crate::methods::{BuiltPrograms, Method, Parts, Programs};
@@ -24,6 +24,7 @@ use bnnc_hir::tree::SettingValue;
 use bnnc_rewrite::density::Densities;
 use bnnc_rewrite::methods::laplace::likelihood::ZeroDerivative;
 use bnnc_rewrite::methods::laplace::{self, Approximation, OptionalPrograms, choice};
+use bnnc_rewrite::methods::plan::InferenceProblem;
 use std::sync::Arc;
 
 /// A number in `structure` must be below this limit.
@@ -57,20 +58,15 @@ impl Method for Approximates {
 impl Compilation<'_> {
     /// Builds the programs of an inference that approximates the posterior by a Gaussian around a maximum.
     fn laplace_programs(&mut self, parts: Parts<'_>) -> BuiltPrograms {
-        let Parts {
-            elaborated,
-            densities,
-            schema,
-        } = parts;
         let options = self.laplace_options()?;
-        self.going_together(&options, schema)?;
-        let objective = self.objective(elaborated, densities)?;
-        let found = self.approximation(elaborated, densities, &options)?;
+        self.going_together(&options, parts.schema)?;
+        let objective = self.objective(parts.elaborated, parts.densities)?;
+        let found = self.approximation(parts.problem(), &options)?;
         self.possible(&options, &found)?;
-        self.curved(&options, densities, &found)?;
+        self.curved(&options, parts.densities, &found)?;
         self.linked(&options, &found)?;
         self.tunable(&options, &found)?;
-        let (train, cost) = self.train(&objective, elaborated)?;
+        let (train, cost) = self.train(&objective, parts.elaborated)?;
         let cost = Cost {
             variational_parameters: found.weights.iter().map(|weights| weights.elements).sum(),
             ..cost
@@ -105,15 +101,13 @@ impl Compilation<'_> {
     /// Fails in the same cases as [`laplace::approximation`].
     pub fn approximation(
         &mut self,
-        elaborated: &ElaboratedInference,
-        densities: &Densities,
+        problem: InferenceProblem<'_>,
         options: &GaussianOptions,
     ) -> Result<Approximation, CompileFailure> {
         let over = candidates(&options.over);
         let mut wanted = wanted(options);
         wanted.jacobian |= self.options.jacobians && !wanted.selected;
-        let (model, posterior) = (&elaborated.model, &elaborated.posterior);
-        self.rewritten(|context| laplace::approximation(densities, model, posterior, (over, wanted), context))
+        self.rewritten(|context| laplace::approximation(problem, (over, wanted), context))
     }
 
     /// Returns the log prior of the weights, and the factor by which the options multiply it.
@@ -124,8 +118,7 @@ impl Compilation<'_> {
     /// Fails in the same cases as [`laplace::approximation`].
     pub(crate) fn scaled_prior(
         &mut self,
-        elaborated: &ElaboratedInference,
-        densities: &Densities,
+        problem: InferenceProblem<'_>,
     ) -> Result<Option<(Function, f64)>, CompileFailure> {
         let Some(options) = self.options_if::<GaussianOptions>()? else {
             return Ok(None);
@@ -137,9 +130,7 @@ impl Compilation<'_> {
             PriorPrecision::Given(factor) => factor,
         };
         let over = candidates(&options.over);
-        let (model, posterior) = (&elaborated.model, &elaborated.posterior);
-        let log_prior =
-            self.rewritten(|context| laplace::log_prior(densities, model, posterior, over, context))?;
+        let log_prior = self.rewritten(|context| laplace::log_prior(problem, over, context))?;
         Ok(Some((log_prior, factor)))
     }
 

@@ -2,7 +2,7 @@
 
 mod lockstep;
 
-use crate::compilation::{Compilation, ElaboratedInference};
+use crate::compilation::Compilation;
 use crate::diagnostics;
 use crate::failure::CompileFailure;
 use crate::methods::{BuiltPrograms, Kept, Method, Parts, Programs};
@@ -22,7 +22,7 @@ use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Dim, Sizes, Symbol};
 use bnnc_graph::function::Value;
 use bnnc_hir::tree::SettingValue;
-use bnnc_rewrite::density::Densities;
+use bnnc_rewrite::methods::plan::InferenceProblem;
 use bnnc_rewrite::methods::sample::{self, SamplingPrograms};
 use std::sync::Arc;
 
@@ -66,39 +66,31 @@ impl Compilation<'_> {
     /// # Errors
     /// Fails if the options request a non-centred parameterisation for a site that does not have
     /// one, or if an op cannot be differentiated.
-    pub fn sampled(
-        &mut self,
-        elaborated: &ElaboratedInference,
-        densities: &Densities,
-    ) -> Result<SamplingPrograms, CompileFailure> {
+    pub fn sampled(&mut self, problem: InferenceProblem<'_>) -> Result<SamplingPrograms, CompileFailure> {
         let chains = self.options_of::<ChainOptions>()?;
-        let (model, posterior) = (&elaborated.model, &elaborated.posterior);
-        self.rewritten(|context| sample::sampled(densities, model, posterior, &chains.noncentre, context))
+        self.rewritten(|context| sample::sampled(problem, &chains.noncentre, context))
     }
 
     /// Builds the programs of an inference by Markov chains.
     fn sampling_programs(&mut self, sampler: SamplerKind, parts: Parts<'_>) -> BuiltPrograms {
-        let Parts {
-            elaborated,
-            densities,
-            schema,
-        } = parts;
         let options = self.options_of::<ChainOptions>()?;
-        let sampled = self.sampled(elaborated, densities)?;
+        let sampled = self.sampled(parts.problem())?;
         if sampled.dimension == 0 {
-            return Err(diagnostics::nothing_to_sample(self.item, elaborated.model.sites.is_empty()).into());
+            return Err(
+                diagnostics::nothing_to_sample(self.item, parts.elaborated.model.sites.is_empty()).into(),
+            );
         }
         self.reported(&sampled, &options)?;
         let transition = self.transition(sampler, &sampled)?;
-        let checked = transition.part().check(schema.train, &options);
+        let checked = transition.part().check(parts.schema.train, &options);
         checked.map_err(|found| self.conflict(&found))?;
         let precision = self.precision()?;
         let prepare = self.prepare(&sampled, precision)?;
         let alone = self.lower("density", &sampled.density, &[], precision)?;
         let rows = self.lower("rows", &sampled.rows, &[], precision)?;
         let sizes = Sizes::default()
-            .with(Symbol::Batch, schema.train.max(1))
-            .with(Symbol::Examples, schema.train);
+            .with(Symbol::Batch, parts.schema.train.max(1))
+            .with(Symbol::Examples, parts.schema.train);
         let step = bnnc_lower::cost::estimate(&alone);
         let (density, lanes) = match transition.part().reads_all() {
             true => self.lockstep(&sampled, alone, step.at(&sizes).flops, precision)?,

@@ -52,14 +52,9 @@ impl Method for Trains {
 impl Compilation<'_> {
     /// Builds the programs of an inference by training.
     pub(crate) fn training_programs(&mut self, parts: Parts<'_>) -> BuiltPrograms {
-        let Parts {
-            elaborated,
-            densities,
-            ..
-        } = parts;
-        let objective = self.objective(elaborated, densities)?;
-        let (mut train, cost) = self.train(&objective, elaborated)?;
-        train.pruning = self.pruning(elaborated, densities)?;
+        let objective = self.objective(parts.elaborated, parts.densities)?;
+        let (mut train, cost) = self.train(&objective, parts.elaborated)?;
+        train.pruning = self.pruning(parts.elaborated, parts.densities)?;
         Ok(Programs {
             work: Work::Train(Box::new(train)),
             predict: objective.predict,
@@ -115,9 +110,8 @@ impl Compilation<'_> {
             return Ok(None);
         };
         let settings = self.settings(elaborated);
-        let (model, posterior) = (&elaborated.model, &elaborated.posterior);
-        let functions =
-            self.rewritten(|context| prune::pruning(densities, model, posterior, settings, context))?;
+        let problem = elaborated.problem(densities);
+        let functions = self.rewritten(|context| prune::pruning(problem, settings, context))?;
         if functions.sites.is_empty() {
             let diagnostic = diagnostics::nothing_to_prune(self.item, &functions.untouched);
             return Err(diagnostic.into());

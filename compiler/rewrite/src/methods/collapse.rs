@@ -12,10 +12,10 @@ pub(crate) mod pieces;
 use super::laplace::choice::{self, OverWeights};
 use super::laplace::outputs::LaplaceParts;
 use super::laplace::{known, weights};
-use super::plan::{self, SitePlan};
+use super::plan::{self, InferenceProblem, SitePlan};
 use super::sample;
 use super::task::RewriteError;
-use crate::density::{Densities, dependences};
+use crate::density::dependences;
 use crate::diagnostics::NoExactIntegral;
 use crate::methods::laplace::outputs::{joined_arguments, moved};
 use crate::pass::PassContext;
@@ -27,7 +27,7 @@ use bnnc_abi::ports::PortName;
 use bnnc_base::shape::Sizes;
 use bnnc_graph::dist::Support;
 use bnnc_graph::function::Function;
-use bnnc_graph::model::{ApproximatePosterior, Input, Model};
+use bnnc_graph::model::Input;
 use pieces::KinkedFunction;
 use std::sync::Arc;
 
@@ -81,17 +81,15 @@ impl StageFunctions for Result<KinkedFunction, NoExactIntegral> {
 /// Fails if an observation lies inside a loop, if a name is unknown, if an op does not have a
 /// derivative, or if none of the sites affects the outputs.
 pub fn collapse(
-    densities: &Densities,
-    model: &Model,
-    posterior: &ApproximatePosterior,
+    problem: InferenceProblem<'_>,
     over: OverWeights<'_>,
     context: &mut PassContext,
 ) -> Result<Collapse, RewriteError> {
-    let plans = plan::plans(densities, model, posterior, kl::KlOptions::default(), context)?;
-    let all = LaplaceParts::new(densities, model, &plans)?;
+    let plans = plan::plans(problem, kl::KlOptions::default(), context)?;
+    let all = LaplaceParts::new(problem, &plans)?;
     let moved = moved(&plans);
-    let drawn = sample::with_means(&moved, model);
-    let (predict, sites) = sample::at_draws(densities, model, &plans, &drawn, context)?;
+    let drawn = sample::with_means(&moved, problem.model);
+    let (predict, sites) = sample::at_draws(problem, &plans, &drawn, context)?;
     let sampled = |weights: &[&SitePlan<'_>], outputs: usize, reason: NoExactIntegral| Collapse {
         weights: weights.iter().map(|plan| self::weights(plan)).collect(),
         outputs,
@@ -153,13 +151,13 @@ pub fn collapse(
 /// Returns the only observation of a model, if its location is known. The error gives the reason if
 /// the model does not have such an observation.
 fn observed<'a>(all: &LaplaceParts<'a>) -> Result<Observed<'a>, NoExactIntegral> {
-    let [observation] = &all.densities.observations[..] else {
+    let [observation] = &all.problem.densities.observations[..] else {
         return Err(NoExactIntegral::Observations);
     };
-    let [output] = &all.model.outputs[..] else {
+    let [output] = &all.problem.model.outputs[..] else {
         return Err(NoExactIntegral::Outputs);
     };
-    if all.densities.predictive.results.is_empty() {
+    if all.problem.densities.predictive.results.is_empty() {
         return Err(NoExactIntegral::PartialOutput);
     }
     let likelihood = known::likelihood(observation);
@@ -204,8 +202,7 @@ fn located<'a>(all: &LaplaceParts<'a>, observed: &Observed<'_>, over: OverWeight
         OverWeights::LastLayer | OverWeights::All | OverWeights::Names(_) | OverWeights::Network => movers,
     };
     LaplaceParts {
-        densities: all.densities,
-        model: all.model,
+        problem: all.problem,
         plans: all.plans,
         weights,
         arguments: all.arguments.clone(),

@@ -2,10 +2,9 @@
 
 mod parts;
 
-use super::plan::{self, SitePlan};
+use super::plan::{self, InferenceProblem, SitePlan};
 use super::states;
 use super::task::{RewriteError, Task, TrainingSettings, gradient_nodes};
-use crate::density::Densities;
 use crate::differentiate::differentiate;
 use crate::kl::algebra::{Algebra, SeparatedForm};
 use crate::kl::estimate::{self, DrawnForm, KlEstimate};
@@ -25,7 +24,6 @@ use bnnc_base::fault::Fault;
 use bnnc_base::shape::Symbol;
 use bnnc_graph::builder::Builder;
 use bnnc_graph::function::{Function, Value};
-use bnnc_graph::model::{ApproximatePosterior, Model};
 use parts::{Found, Parts};
 use std::sync::Arc;
 
@@ -56,15 +54,13 @@ pub struct Divergence {
 /// # Errors
 /// Fails if a divergence is infinite, if a family does not have a sampler, or if an op does not have a derivative.
 pub fn divergence(
-    densities: &Densities,
-    model: &Model,
-    posterior: &ApproximatePosterior,
+    problem: InferenceProblem<'_>,
     settings: TrainingSettings<'_>,
     context: &mut PassContext,
 ) -> Result<Divergence, RewriteError> {
-    let plans = plan::plans(densities, model, posterior, settings.kl, context)?;
+    let plans = plan::plans(problem, settings.kl, context)?;
     let task = Task {
-        model,
+        model: problem.model,
         plans: &plans,
         settings,
     };

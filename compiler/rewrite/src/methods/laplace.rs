@@ -21,17 +21,15 @@ mod prior;
 mod products;
 mod rotated;
 
-use super::plan::{self, SitePlan};
+use super::plan::{self, InferenceProblem, SitePlan};
 use super::sample;
 use super::task::RewriteError;
-use crate::density::Densities;
 use crate::pass::PassContext;
 use crate::{kl, pipeline, pipelines};
 use bnnc_abi::methods::laplace::{Likelihood, WeightBlock, Weights};
 use bnnc_base::shape::{Dim, Symbol};
 use bnnc_graph::dist::Support;
 use bnnc_graph::function::Function;
-use bnnc_graph::model::{ApproximatePosterior, Model};
 use choice::OverWeights;
 use likelihood::ZeroDerivative;
 use outputs::LaplaceParts;
@@ -157,14 +155,12 @@ pub struct Approximation {
 /// Fails if an observation lies inside a loop, if a name is unknown, if an op does not have a
 /// derivative, or if none of the sites affects the outputs.
 pub fn approximation(
-    densities: &Densities,
-    model: &Model,
-    posterior: &ApproximatePosterior,
+    problem: InferenceProblem<'_>,
     (over, wanted): (OverWeights<'_>, OptionalPrograms),
     context: &mut PassContext,
 ) -> Result<Approximation, RewriteError> {
-    let plans = plan::plans(densities, model, posterior, kl::KlOptions::default(), context)?;
-    let all = LaplaceParts::new(densities, model, &plans)?;
+    let plans = plan::plans(problem, kl::KlOptions::default(), context)?;
+    let all = LaplaceParts::new(problem, &plans)?;
     let parameters = all.weights.iter().map(|plan| plan.elements()).sum();
     let chosen = choice::chosen(&all, over)?;
     let flat = likelihood::flat(&all, context)?;
@@ -179,7 +175,7 @@ pub fn approximation(
             weights: choice::chosen(&all, OverWeights::Network)?,
             ..all.clone()
         };
-        smaller = Some(self::smaller(densities, (&network, &parts), wanted, context)?);
+        smaller = Some(self::smaller((&network, &parts), wanted, context)?);
     }
     let drawn: Vec<Arc<str>> = parts.weights.iter().map(|plan| plan.state().into()).collect();
     let (mut blocks, mut factors, mut rotated) = (Vec::new(), None, None);
@@ -188,7 +184,7 @@ pub fn approximation(
         rotated = Some(rotated::rotated(&parts, &found)?);
         (blocks, factors) = (found, Some(function));
     }
-    let (predict, sites) = sample::at_draws(densities, model, &plans, &drawn, context)?;
+    let (predict, sites) = sample::at_draws(problem, &plans, &drawn, context)?;
     let mut lowered = |function: Derived<'_>| lowered(function, context);
     let mut some = |wanted: bool, function: Derived<'_>| wanted.then(|| lowered(function)).transpose();
     Ok(Approximation {
@@ -240,14 +236,12 @@ fn lowered(function: Derived<'_>, context: &mut PassContext) -> Result<Function,
 /// # Errors
 /// Returns the errors of [`approximation`].
 pub fn log_prior(
-    densities: &Densities,
-    model: &Model,
-    posterior: &ApproximatePosterior,
+    problem: InferenceProblem<'_>,
     over: OverWeights<'_>,
     context: &mut PassContext,
 ) -> Result<Function, RewriteError> {
-    let plans = plan::plans(densities, model, posterior, kl::KlOptions::default(), context)?;
-    let all = LaplaceParts::new(densities, model, &plans)?;
+    let plans = plan::plans(problem, kl::KlOptions::default(), context)?;
+    let all = LaplaceParts::new(problem, &plans)?;
     let weights = choice::chosen(&all, over)?;
     pipeline::step(&pipelines::SCALED_PRIOR, context, |_| {
         Ok(prior::log_prior(&LaplaceParts { weights, ..all }))
@@ -257,13 +251,12 @@ pub fn log_prior(
 /// Returns the programs that never store the gradient of a whole row. Some of them cover all weights from which a subnetwork is chosen. The
 /// others cover only the weights in the approximation.
 fn smaller(
-    densities: &Densities,
     (all, chosen): (&LaplaceParts<'_>, &LaplaceParts<'_>),
     wanted: OptionalPrograms,
     context: &mut PassContext,
 ) -> Result<SmallerPrograms, RewriteError> {
     let drawn: Vec<Arc<str>> = all.weights.iter().map(|plan| plan.state().into()).collect();
-    let (predict, sites) = sample::at_draws(densities, all.model, all.plans, &drawn, context)?;
+    let (predict, sites) = sample::at_draws(all.problem, all.plans, &drawn, context)?;
     let mut lowered = |function: Derived<'_>| lowered(function, context);
     Ok(SmallerPrograms {
         weights: all.weights.iter().map(|plan| weights(plan)).collect(),

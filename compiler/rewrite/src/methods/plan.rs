@@ -71,12 +71,21 @@ impl SitePlan<'_> {
     }
 }
 
+/// A model, its densities, and the approximation of its posterior.
+#[derive(Clone, Copy, Debug)]
+pub struct InferenceProblem<'a> {
+    /// The density functions of the model.
+    pub densities: &'a Densities,
+    /// The model.
+    pub model: &'a Model,
+    /// The approximation of the posterior. It has one family for each site of the model.
+    pub posterior: &'a ApproximatePosterior,
+}
+
 /// Returns one plan for each site. Fails if a site does not have a family, if a family lacks a
 /// sampler or a density, or if a divergence is infinite.
 pub fn plans<'a>(
-    densities: &'a Densities,
-    model: &'a Model,
-    posterior: &'a ApproximatePosterior,
+    problem: InferenceProblem<'a>,
     options: kl::KlOptions,
     context: &PassContext,
 ) -> Result<Vec<SitePlan<'a>>, RewriteError> {
@@ -84,8 +93,8 @@ pub fn plans<'a>(
     let sampled = declined || options.estimator != kl::Estimator::Best;
     let mut found = Vec::new();
     let mut faults = Vec::new();
-    for site in &model.sites {
-        match plan(densities, site, posterior, sampled) {
+    for site in &problem.model.sites {
+        match plan(problem, site, sampled) {
             Ok(plan) => found.push(plan),
             Err(Fault::Reported(diagnostic)) => faults.push(*diagnostic),
             Err(fault) => return Err(fault.into()),
@@ -94,12 +103,10 @@ pub fn plans<'a>(
     Ok(diagnostics::unless(faults, found)?)
 }
 
-fn plan<'a>(
-    densities: &'a Densities,
-    site: &'a Site,
-    posterior: &'a ApproximatePosterior,
-    sampled: bool,
-) -> Result<SitePlan<'a>, Fault> {
+fn plan<'a>(problem: InferenceProblem<'a>, site: &'a Site, sampled: bool) -> Result<SitePlan<'a>, Fault> {
+    let InferenceProblem {
+        densities, posterior, ..
+    } = problem;
     let approximation = posterior
         .sites
         .iter()

@@ -9,11 +9,10 @@ pub mod hoist;
 mod jumps;
 pub mod noncentre;
 
-use super::plan::{self, SitePlan};
+use super::plan::{self, InferenceProblem, SitePlan};
 use super::task::{RewriteError, gradient_nodes, is_of_row};
 use super::{plausible, predict, states};
 use crate::batch::batch_named;
-use crate::density::Densities;
 use crate::differentiate::differentiate;
 use crate::methods::task::Program;
 use crate::nodes::{self, Scope};
@@ -28,7 +27,7 @@ use bnnc_graph::analysis::dataflow;
 use bnnc_graph::builder::Builder;
 use bnnc_graph::dist::Support;
 use bnnc_graph::function::{Function, Value};
-use bnnc_graph::model::{ApproximatePosterior, FamilyStart, Model};
+use bnnc_graph::model::{FamilyStart, Model};
 use bnnc_graph::types::Type;
 use hoist::hoist;
 use std::sync::Arc;
@@ -104,23 +103,20 @@ pub struct PositionPrograms {
 /// # Errors
 /// Fails if the values of a site cannot be transformed to the reals.
 pub fn positions(
-    densities: &Densities,
-    model: &Model,
-    posterior: &ApproximatePosterior,
+    problem: InferenceProblem<'_>,
     context: &mut PassContext,
 ) -> Result<PositionPrograms, RewriteError> {
-    let plans = plan::plans(densities, model, posterior, kl::KlOptions::default(), context)?;
+    let plans = plan::plans(problem, kl::KlOptions::default(), context)?;
     let moved = states::optimised(&plans);
     let moved: Vec<Arc<str>> = moved.into_iter().map(|(name, _)| name).collect();
-    let drawn = with_means(&moved, model);
-    let (predict, sites) = at_draws(densities, model, &plans, &drawn, context)?;
+    let drawn = with_means(&moved, problem.model);
+    let (predict, sites) = at_draws(problem, &plans, &drawn, context)?;
     Ok(PositionPrograms {
         predict,
         sites,
         moved,
         reports: Task {
-            densities,
-            model,
+            problem,
             plans: &plans,
             noncentred: &[],
         }
@@ -136,19 +132,16 @@ pub fn positions(
 /// Fails if an op does not have a derivative, or if a site in `noncentred` does not have a
 /// non-centred parameterisation.
 pub fn sampled(
-    densities: &Densities,
-    model: &Model,
-    posterior: &ApproximatePosterior,
+    problem: InferenceProblem<'_>,
     noncentred: &[Arc<str>],
     context: &mut PassContext,
 ) -> Result<SamplingPrograms, RewriteError> {
-    let plans = plan::plans(densities, model, posterior, kl::KlOptions::default(), context)?;
+    let plans = plan::plans(problem, kl::KlOptions::default(), context)?;
     let declined = context.declines(&pipelines::NONCENTRE);
     let noncentred = if declined { &[] } else { noncentred };
     check(&plans, noncentred)?;
     let task = Task {
-        densities,
-        model,
+        problem,
         plans: &plans,
         noncentred,
     };
@@ -181,7 +174,7 @@ pub fn sampled(
             .collect(),
         jumps: plans
             .iter()
-            .filter(|plan| moves(plan) && jumps::may_jump(densities, &plan.site.name))
+            .filter(|plan| moves(plan) && jumps::may_jump(problem.densities, &plan.site.name))
             .map(|plan| plan.site.name.clone())
             .collect(),
         centred: plans
@@ -191,7 +184,7 @@ pub fn sampled(
             .collect(),
         gradient_nodes,
         whole,
-        parameters: model.sites.iter().map(|site| count(&site.ty.shape)).sum(),
+        parameters: problem.model.sites.iter().map(|site| count(&site.ty.shape)).sum(),
     })
 }
 
@@ -208,15 +201,13 @@ pub(super) fn with_means(moved: &[Arc<str>], model: &Model) -> Vec<Arc<str>> {
 /// # Errors
 /// Fails only if a pass has a bug.
 pub fn at_draws(
-    densities: &Densities,
-    model: &Model,
+    problem: InferenceProblem<'_>,
     plans: &[SitePlan<'_>],
     drawn: &[Arc<str>],
     context: &mut PassContext,
 ) -> Result<(Function, Function), Fault> {
     let task = Task {
-        densities,
-        model,
+        problem,
         plans,
         noncentred: &[],
     };
@@ -302,8 +293,7 @@ fn density(rows: &Function) -> Function {
 }
 
 struct Task<'a> {
-    densities: &'a Densities,
-    model: &'a Model,
+    problem: InferenceProblem<'a>,
     plans: &'a [SitePlan<'a>],
     noncentred: &'a [Arc<str>],
 }
@@ -329,7 +319,7 @@ impl Task<'_> {
         let moved = states::optimised(self.plans);
         let params = hoist::Params {
             moves: &|name| moved.iter().any(|(state, _)| **state == *name),
-            is_of_row: &|name| is_of_row(self.model, name),
+            is_of_row: &|name| is_of_row(self.problem.model, name),
         };
         let simple = pipeline::run(&rows, pipelines::BEFORE_DERIVATIVE, context)?;
         let hoisted = pipeline::step(&pipelines::HOIST, context, |context| {
@@ -346,7 +336,7 @@ impl Task<'_> {
         let Program {
             mut builder,
             mut scope,
-        } = Program::new("rows").states(self.plans).data(self.model);
+        } = Program::new("rows").states(self.plans).data(self.problem.model);
         let prior = self.prior(&mut builder, &mut scope);
         let terms = self.terms(&mut builder, &scope);
         builder.finish(vec![
@@ -359,7 +349,7 @@ impl Task<'_> {
     /// Jacobians.
     fn prior(&self, builder: &mut Builder, scope: &mut Scope) -> Value {
         let jacobians = self.bind_sites(builder, scope);
-        let prior = scope.call(builder, &self.densities.log_prior)[0].1;
+        let prior = scope.call(builder, &self.problem.densities.log_prior)[0].1;
         jacobians
             .into_iter()
             .fold(prior, |sum, jacobian| builder.add(sum, jacobian))
@@ -367,9 +357,9 @@ impl Task<'_> {
 
     /// Returns the log-likelihood of each row.
     fn terms(&self, builder: &mut Builder, scope: &Scope) -> Value {
-        let row = &self.densities.row_log_likelihood;
+        let row = &self.problem.densities.row_log_likelihood;
         let rows = batch_named(row, Dim::Symbol(Symbol::Batch), |name| {
-            is_of_row(self.model, name)
+            is_of_row(self.problem.model, name)
         });
         scope.call(builder, &rows)[0].1
     }
@@ -409,7 +399,7 @@ impl Task<'_> {
         let bind = |builder: &mut Builder, scope: &mut Scope| {
             self.bind_sites(builder, scope);
         };
-        let per_draw = predict::per_draw(self.densities, self.model, self.plans, &bind);
+        let per_draw = predict::per_draw(self.problem.densities, self.problem.model, self.plans, &bind);
         predict::over_draws("predict", &per_draw, drawn)
     }
 
@@ -417,17 +407,19 @@ impl Task<'_> {
         let Program {
             mut builder,
             mut scope,
-        } = Program::new("site_draws").states(self.plans).shared(self.model);
+        } = Program::new("site_draws")
+            .states(self.plans)
+            .shared(self.problem.model);
         self.bind_sites(&mut builder, &mut scope);
         let sites = self.plans.iter().map(|plan| &plan.site.name);
         let mut results: Vec<_> = sites.map(|site| (site.clone(), scope.get(site))).collect();
-        results.extend(scope.call(&mut builder, &self.densities.derived));
+        results.extend(scope.call(&mut builder, &self.problem.densities.derived));
         predict::over_draws("sites", &builder.finish(results), drawn)
     }
 
     /// Returns the reports on the sites, followed by the reports on the quantities that are computed from sites.
     fn reports(&self) -> Vec<SiteReport> {
-        let derived = &self.densities.derived;
+        let derived = &self.problem.densities.derived;
         let computed = |(name, value): &(Arc<str>, Value)| SiteReport {
             kl: "computed from the parameters".to_owned(),
             ..report(

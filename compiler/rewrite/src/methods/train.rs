@@ -9,11 +9,10 @@ mod update;
 
 use super::divergence::PerDraw;
 use super::likelihood::{Likelihood, likelihood};
-use super::plan::{self, SitePlan};
+use super::plan::{self, InferenceProblem, SitePlan};
 use super::task::{RewriteError, Task, TrainingSettings, gradient_nodes};
 use super::{mix, positions, predict, states};
 use crate::batch::inline_batched;
-use crate::density::Densities;
 use crate::differentiate::differentiate;
 use crate::methods::task::Program;
 use crate::nodes::{self, Scope};
@@ -27,7 +26,6 @@ use bnnc_base::shape::{Dim, Shape, Symbol};
 use bnnc_graph::analysis::dataflow;
 use bnnc_graph::builder::Builder;
 use bnnc_graph::function::{Function, Value};
-use bnnc_graph::model::{ApproximatePosterior, Model};
 use bnnc_graph::types::Type;
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -63,13 +61,16 @@ pub struct Objective {
 
 /// Builds the programs that train `posterior` by variational inference, or by `map` if its families are points.
 pub fn objective(
-    densities: &Densities,
-    model: &Model,
-    posterior: &ApproximatePosterior,
+    problem: InferenceProblem<'_>,
     settings: TrainingSettings<'_>,
     context: &mut PassContext,
 ) -> Result<Objective, RewriteError> {
-    let plans = plan::plans(densities, model, posterior, settings.kl, context)?;
+    let InferenceProblem {
+        densities,
+        model,
+        posterior,
+    } = problem;
+    let plans = plan::plans(problem, settings.kl, context)?;
     context
         .warnings
         .extend(plans.iter().filter_map(SitePlan::warning));

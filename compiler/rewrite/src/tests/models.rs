@@ -6,6 +6,7 @@ use super::library::{
 };
 use crate::density::{Densities, density};
 use crate::diagnostics;
+use crate::methods::plan::InferenceProblem;
 use crate::methods::task::{RewriteError, TrainingSettings};
 use crate::methods::train::{Objective, objective};
 use crate::pass::PassContext;
@@ -239,13 +240,12 @@ fn compile(
         mixes: false,
         gradient: None,
     };
-    objective(
-        &densities,
+    let problem = InferenceProblem {
+        densities: &densities,
         model,
         posterior,
-        settings,
-        &mut PassContext::default(),
-    )
+    };
+    objective(problem, settings, &mut PassContext::default())
 }
 
 /// Returns the loss at the starting values, for one row `x = 1`, `y = 0`.

@@ -8,6 +8,7 @@ use crate::density::density;
 use crate::diagnostics;
 use crate::kl::{Estimator, KlOptions, Statistics};
 use crate::methods::divergence::{Divergence, divergence};
+use crate::methods::plan::InferenceProblem;
 use crate::methods::task::TrainingSettings;
 use crate::pass::PassContext;
 use bnnc_abi::manifest::Init;
@@ -81,7 +82,12 @@ fn found(family: Instance, starts: &[f64], prior: Instance, params: &[f64], kl: 
         gradient: None,
     };
     let mut context = PassContext::default();
-    let divergence = divergence(&densities, &model, &posterior, settings, &mut context).unwrap();
+    let problem = InferenceProblem {
+        densities: &densities,
+        model: &model,
+        posterior: &posterior,
+    };
+    let divergence = divergence(problem, settings, &mut context).unwrap();
     let sizes = Sizes::default().with(Symbol::KlDraws, 4);
     let state = |name: &str| {
         let state = divergence.states.iter().find(|state| state.name == name).unwrap();

@@ -34,7 +34,7 @@ pub fn local(
 ) -> Result<Function, RewriteError> {
     let row = row(parts, observed, found)?;
     Ok(batch_named(&row, ROWS, |name| {
-        name == PortName::Moves.text() || is_of_row(parts.model, name)
+        name == PortName::Moves.text() || is_of_row(parts.problem.model, name)
     }))
 }
 
@@ -54,7 +54,7 @@ fn row(parts: &LaplaceParts<'_>, observed: &Observed<'_>, found: &KinkedFunction
     let Program {
         mut builder,
         mut scope,
-    } = of_row("local", parts.model, parts.plans);
+    } = of_row("local", parts.problem.model, parts.plans);
     // The columns and the moves are the parameters of `slopes` that are not bound yet.
     let known = found.all.params.len();
     for param in slopes.params.iter().skip(known) {

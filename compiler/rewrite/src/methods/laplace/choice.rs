@@ -45,7 +45,7 @@ pub fn chosen<'a>(
 fn network<'a>(parts: &LaplaceParts<'a>) -> Vec<&'a SitePlan<'a>> {
     let normalises = |plan: &&&SitePlan<'_>| {
         let layer = layer_of(&plan.site.name);
-        let mut means = parts.model.running.iter();
+        let mut means = parts.problem.model.running.iter();
         layer.is_some() && means.any(|mean| layer_of(&mean.name) == layer)
     };
     let others: Vec<&SitePlan<'_>> = parts
@@ -80,14 +80,19 @@ fn no_weights(parts: &LaplaceParts<'_>, name: &str) -> Diagnostic {
     let lists = layers.clone().filter_map(|layer| Some(layer.rsplit_once('[')?.0));
     let mut known: Vec<&str> = lists.chain(layers).chain(sites).collect();
     known.dedup();
-    let is_known = parts.model.sites.iter().any(|site| covers(name, &site.name));
+    let is_known = parts
+        .problem
+        .model
+        .sites
+        .iter()
+        .any(|site| covers(name, &site.name));
     diagnostics::no_weights(name, is_known, &known)
 }
 
 /// Returns the sites of the last layer: the layer whose weights are combined with values of a row
 /// last.
 fn last_layer<'a>(parts: &LaplaceParts<'a>) -> Result<Vec<&'a SitePlan<'a>>, Vec<Diagnostic>> {
-    let of_row = |name: &str| is_of_row(parts.model, name);
+    let of_row = |name: &str| is_of_row(parts.problem.model, name);
     let rows = nodes::dependents_of(&parts.outputs, of_row);
     let entry = |plan: &&&SitePlan<'_>| {
         let state = plan.state();

@@ -20,10 +20,10 @@ pub fn total(parts: &LaplaceParts<'_>) -> Function {
         mut scope,
     } = Program::new("log_likelihood")
         .states(parts.plans)
-        .data(parts.model);
+        .data(parts.problem.model);
     bind_sites(&mut builder, parts.plans, &[], &mut scope);
-    let row = &parts.densities.row_log_likelihood;
-    let rows = over(row, Symbol::Batch, |name| is_of_row(parts.model, name));
+    let row = &parts.problem.densities.row_log_likelihood;
+    let rows = over(row, Symbol::Batch, |name| is_of_row(parts.problem.model, name));
     let terms = scope.call(&mut builder, &rows)[0].1;
     let sum = builder.reduce_sum(terms, &[0]);
     builder.finish(vec![(PortName::LogLikelihood.into(), sum)])

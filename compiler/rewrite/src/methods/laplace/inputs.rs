@@ -25,7 +25,7 @@ pub fn inputs(parts: &LaplaceParts<'_>) -> Result<Function, RewriteError> {
     let has_columns =
         |name: &str| name == PortName::Cotangents.text() || vectors.iter().any(|vector| vector == name);
     let columns = jacobian::over(&of_one, Symbol::Columns, has_columns);
-    let of_row = |name: &str| has_columns(name) || is_of_row(parts.model, name);
+    let of_row = |name: &str| has_columns(name) || is_of_row(parts.problem.model, name);
     Ok(jacobian::over(&columns, Symbol::Batch, of_row))
 }
 
@@ -60,7 +60,7 @@ fn of_one(parts: &LaplaceParts<'_>) -> Result<Function, Fault> {
 
 /// Returns the real inputs of a row that affect the outputs.
 fn reals(parts: &LaplaceParts<'_>) -> Vec<Arc<str>> {
-    let inputs = parts.model.inputs.iter();
+    let inputs = parts.problem.model.inputs.iter();
     let is_used = |name: &Arc<str>| parts.outputs.param(name).is_some();
     inputs
         .filter(|input| input.ty.dtype == DType::Real)

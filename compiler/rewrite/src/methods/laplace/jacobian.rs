@@ -44,7 +44,7 @@ pub fn over_columns(function: &Function) -> Function {
 /// Turns a function of one row into a function of several rows, along the axis `batch`.
 pub fn over_rows(parts: &LaplaceParts<'_>, function: &Function) -> Function {
     over(function, Symbol::Batch, |name| {
-        name == PortName::Cotangents.text() || is_of_row(parts.model, name)
+        name == PortName::Cotangents.text() || is_of_row(parts.problem.model, name)
     })
 }
 

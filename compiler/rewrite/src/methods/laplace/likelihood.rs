@@ -26,7 +26,9 @@ use std::sync::Arc;
 /// comes first in each result.
 pub fn rows(parts: &LaplaceParts<'_>) -> Result<Function, RewriteError> {
     let row = row(parts)?;
-    Ok(over(&row, Symbol::Batch, |name| is_of_row(parts.model, name)))
+    Ok(over(&row, Symbol::Batch, |name| {
+        is_of_row(parts.problem.model, name)
+    }))
 }
 
 /// Returns the function of [`rows`] for a single row.
@@ -35,7 +37,7 @@ fn row(parts: &LaplaceParts<'_>) -> Result<Function, Fault> {
     let Program {
         mut builder,
         mut scope,
-    } = of_row("rows", parts.model, parts.plans);
+    } = of_row("rows", parts.problem.model, parts.plans);
     let f = scope.call(&mut builder, &parts.outputs)[0].1;
     scope.set(PortName::Outputs.text(), f);
     let mut results = vec![(PortName::Outputs.into(), f)];
@@ -46,7 +48,7 @@ fn row(parts: &LaplaceParts<'_>) -> Result<Function, Fault> {
 /// Returns `(outputs, states.., shared.., inputs.., outputs of the row..) -> log_likelihood`.
 pub fn log_likelihood(parts: &LaplaceParts<'_>) -> Function {
     let Program { mut builder, scope } = arguments("log_likelihood", parts);
-    let results = scope.call(&mut builder, &parts.densities.log_likelihood);
+    let results = scope.call(&mut builder, &parts.problem.densities.log_likelihood);
     rule::remove_dead(&builder.finish(results))
 }
 
@@ -67,7 +69,7 @@ fn bound(parts: &LaplaceParts<'_>, builder: Builder, of_f: Vec<(Arc<str>, Value)
         builder,
         scope: Scope::default(),
     };
-    let mut program = with_row(program, parts.model, parts.plans);
+    let mut program = with_row(program, parts.problem.model, parts.plans);
     let all = program.scope.call(&mut program.builder, &parts.arguments);
     program.scope.extend(all);
     program.scope.extend(of_f);
@@ -155,7 +157,7 @@ pub fn flat(
     let constrained = pairs.map(|(piece, free)| piece.constrained(&mut builder, *free));
     let constrained = constrained.collect();
     let Program { mut builder, scope } = bound(parts, builder, constrained);
-    let value = scope.call(&mut builder, &parts.densities.log_likelihood)[0].1;
+    let value = scope.call(&mut builder, &parts.problem.densities.log_likelihood)[0].1;
     let slopes = differentiate(&mut builder, value, &free)?;
     let mut results = Vec::new();
     for (order, of) in [(PortName::First, vec![value]), (PortName::Second, slopes)] {
@@ -203,12 +205,12 @@ pub fn functions(parts: &LaplaceParts<'_>) -> Function {
     } = Program::new("functions_draw")
         .param(PortName::Outputs.text(), outputs)
         .states(parts.plans)
-        .data(parts.model)
+        .data(parts.problem.model)
         .integers(&[PortName::Draw, PortName::FirstRow, PortName::Step]);
     number_rows(&mut builder, &mut scope);
     let rows = over(&row, Symbol::Batch, |name| {
         matches!(PortName::named(name), Some(PortName::Example | PortName::Outputs))
-            || is_of_row(parts.model, name)
+            || is_of_row(parts.problem.model, name)
     });
     let results = scope.call(&mut builder, &rows);
     let per_draw = builder.finish(results);
@@ -218,8 +220,9 @@ pub fn functions(parts: &LaplaceParts<'_>) -> Function {
 /// Returns the log-likelihood and the predictive quantities of one row as functions of its outputs.
 fn predicted_row(parts: &LaplaceParts<'_>) -> Function {
     let Program { mut builder, scope } = arguments("row", parts).integers(&PortName::COORDINATES);
-    let mut results: Vec<(Arc<str>, Value)> = scope.call(&mut builder, &parts.densities.log_likelihood);
-    results.extend(scope.call(&mut builder, &parts.densities.predictive));
+    let mut results: Vec<(Arc<str>, Value)> =
+        scope.call(&mut builder, &parts.problem.densities.log_likelihood);
+    results.extend(scope.call(&mut builder, &parts.problem.densities.predictive));
     for (_, value) in &mut results {
         *value = nodes::as_real(&mut builder, *value);
     }

@@ -1,6 +1,6 @@
 //! The outputs `f` of a row as a function of the states, and the weights that affect these outputs.
 
-use super::super::plan::SitePlan;
+use super::super::plan::{InferenceProblem, SitePlan};
 use super::super::states;
 use super::super::task::RewriteError;
 use super::known;
@@ -50,10 +50,8 @@ impl OutputPiece {
 /// The data that all programs of an approximation share.
 #[derive(Clone)]
 pub struct LaplaceParts<'a> {
-    /// The functions of the model.
-    pub densities: &'a Densities,
-    /// The model.
-    pub model: &'a Model,
+    /// The model, its densities, and the approximation of its posterior.
+    pub problem: InferenceProblem<'a>,
     /// The plan of each site.
     pub plans: &'a [SitePlan<'a>],
     /// The plans of the sites in the approximation.
@@ -74,10 +72,10 @@ impl<'a> LaplaceParts<'a> {
     /// inside a loop, if an argument cannot be transformed onto the reals, or if no moving site
     /// affects `f`.
     pub fn new(
-        densities: &'a Densities,
-        model: &'a Model,
+        problem: InferenceProblem<'a>,
         plans: &'a [SitePlan<'a>],
     ) -> Result<LaplaceParts<'a>, RewriteError> {
+        let InferenceProblem { densities, model, .. } = problem;
         let arguments = arguments(densities, model, plans);
         let chosen = chosen(&arguments, model, plans);
         let looped = chosen.iter().any(|name| name.starts_with("looped/"));
@@ -108,8 +106,7 @@ impl<'a> LaplaceParts<'a> {
             return Err(vec![diagnostics::nothing_moves(&model.name)].into());
         }
         Ok(LaplaceParts {
-            densities,
-            model,
+            problem,
             plans,
             weights,
             arguments,
@@ -143,7 +140,10 @@ impl<'a> LaplaceParts<'a> {
 
     /// Returns the form of the likelihood.
     pub fn likelihood(&self) -> Likelihood {
-        let ([observation], [_]) = (&self.densities.observations[..], &self.model.outputs[..]) else {
+        let ([observation], [_]) = (
+            &self.problem.densities.observations[..],
+            &self.problem.model.outputs[..],
+        ) else {
             return Likelihood::Other;
         };
         let [piece] = &self.pieces[..] else {
@@ -153,7 +153,7 @@ impl<'a> LaplaceParts<'a> {
             .params
             .first()
             .is_some_and(|(name, _)| *piece.name == format!("0/{name}"));
-        match is_first && !self.densities.predictive.results.is_empty() {
+        match is_first && !self.problem.densities.predictive.results.is_empty() {
             true => known::likelihood(observation),
             false => Likelihood::Other,
         }

@@ -21,9 +21,11 @@ pub fn log_prior(parts: &LaplaceParts<'_>) -> Function {
     let Program {
         mut builder,
         mut scope,
-    } = Program::new("log_prior").states(parts.plans).shared(parts.model);
+    } = Program::new("log_prior")
+        .states(parts.plans)
+        .shared(parts.problem.model);
     let jacobians = bind_sites(&mut builder, parts.plans, &[], &mut scope);
-    let priors = scope.call(&mut builder, &parts.densities.log_priors);
+    let priors = scope.call(&mut builder, &parts.problem.densities.log_priors);
     let mut sum = builder.real(0.0);
     for (plan, jacobian) in parts.plans.iter().zip(jacobians) {
         if !parts
@@ -117,9 +119,11 @@ fn others(parts: &LaplaceParts<'_>) -> Result<Function, Fault> {
     let Program {
         mut builder,
         mut scope,
-    } = Program::new("others").states(parts.plans).shared(parts.model);
+    } = Program::new("others")
+        .states(parts.plans)
+        .shared(parts.problem.model);
     let jacobians = bind_sites(&mut builder, parts.plans, &[], &mut scope);
-    let prior = scope.call(&mut builder, &parts.densities.log_prior)[0].1;
+    let prior = scope.call(&mut builder, &parts.problem.densities.log_prior)[0].1;
     let sum = jacobians
         .into_iter()
         .fold(prior, |sum, jacobian| builder.add(sum, jacobian));

@@ -2,8 +2,7 @@
 //! ranked by their signal-to-noise ratio.
 
 use super::{RewriteError, TrainingSettings};
-use crate::density::Densities;
-use crate::methods::plan::{self, SitePlan};
+use crate::methods::plan::{self, InferenceProblem, SitePlan};
 use crate::methods::predict;
 use crate::methods::task::Program;
 use crate::pass::PassContext;
@@ -12,7 +11,7 @@ use bnnc_abi::ports::PortName;
 use bnnc_base::fault::Fault;
 use bnnc_graph::dist::Support;
 use bnnc_graph::function::Function;
-use bnnc_graph::model::{ApproximatePosterior, Model, Site};
+use bnnc_graph::model::Site;
 use std::sync::Arc;
 
 /// The functions for a pruning table, ready to be lowered.
@@ -34,13 +33,11 @@ pub struct PruningFunctions {
 /// # Errors
 /// Returns the errors of `objective`.
 pub fn pruning(
-    densities: &Densities,
-    model: &Model,
-    posterior: &ApproximatePosterior,
+    problem: InferenceProblem<'_>,
     settings: TrainingSettings<'_>,
     context: &mut PassContext,
 ) -> Result<PruningFunctions, RewriteError> {
-    let plans = plan::plans(densities, model, posterior, settings.kl, context)?;
+    let plans = plan::plans(problem, settings.kl, context)?;
     let (mut weights, mut untouched) = (Vec::new(), Vec::new());
     for plan in &plans {
         match stays(plan) {
@@ -49,7 +46,7 @@ pub fn pruning(
         }
     }
     let (moments, predict) = pipeline::step(&pipelines::PRUNE, context, |_| {
-        let predict = predict::predict_masked(densities, model, &plans, &weights);
+        let predict = predict::predict_masked(problem.densities, problem.model, &plans, &weights);
         Ok::<_, Fault>((moments(&plans, &weights), predict))
     })?;
     Ok(PruningFunctions {

@@ -6,6 +6,7 @@ mod integrals;
 
 use crate::density::density;
 use crate::methods::likelihood::choice::Layers;
+use crate::methods::plan::InferenceProblem;
 use crate::methods::task::{RewriteError, TrainingSettings};
 use crate::methods::train::{Objective, objective};
 use crate::pass::PassContext;
@@ -97,13 +98,12 @@ fn compile(
         mixes: false,
         gradient: None,
     };
-    objective(
-        &density(model)?,
+    let problem = InferenceProblem {
+        densities: &density(model)?,
         model,
         posterior,
-        settings,
-        &mut PassContext::default(),
-    )
+    };
+    objective(problem, settings, &mut PassContext::default())
 }
 
 fn inverse_softplus(x: f64) -> f64 {

@@ -4,6 +4,7 @@ mod divergences;
 mod steps;
 
 use crate::density::density;
+use crate::methods::plan::InferenceProblem;
 use crate::methods::task::TrainingSettings;
 use crate::methods::train::{Objective, objective};
 use crate::pass::PassContext;
@@ -49,14 +50,12 @@ fn run(
         mixes: false,
         gradient: None,
     };
-    let objective = objective(
-        &densities,
+    let problem = InferenceProblem {
+        densities: &densities,
         model,
         posterior,
-        settings,
-        &mut PassContext::default(),
-    )
-    .unwrap();
+    };
+    let objective = objective(problem, settings, &mut PassContext::default()).unwrap();
     for function in [&objective.train, &objective.predict, &objective.sites] {
         verify(function, LOWERED).unwrap();
     }
