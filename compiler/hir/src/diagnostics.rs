@@ -4,10 +4,15 @@ use bnnc_base::diagnostic::Code;
 use bnnc_base::quoted::quoted;
 use std::fmt::Display;
 
-/// Declares codes, and the list `CODES` of these codes. The long explanation of a code ends with a
-/// wrong program and the corrected program.
+/// Declares codes, and the list `CODES` of these codes, in the form of [`bnnc_base::codes!`]. The long
+/// explanation of a code ends with a wrong program and the corrected program.
 macro_rules! codes_with_programs {
-    ($($name:ident, $id:literal, $title:literal, $what:literal, $wrong:literal, $right:literal;)*) => {
+    ($(
+        $name:ident = $id:literal, $title:literal:
+            $what:literal,
+            wrong $wrong:literal,
+            right $right:literal;
+    )*) => {
         bnnc_base::codes! {
             $(
                 #[doc = concat!("`", $id, "`: ", $title, ".")]

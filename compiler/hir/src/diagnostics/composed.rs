@@ -4,21 +4,17 @@ use bnnc_base::reports;
 use bnnc_base::source::Span;
 
 codes_with_programs! {
-    SUM_OF_SHAPES,
-    "E0282",
-    "a residual connection between arrays of different dims",
-    "`Residual(inner)` adds the result of `inner` to its input, so both must have the same dims. If `inner` changes the dims, give a projection with \
-     the same change: `Residual(inner, projection)` adds the results of both.",
-    "model M(x: real[d]) -> y: real {\n  block = Residual(Sequential(Dense(20), tanh))\n  y ~ Normal(sum(block(x)), 1)\n}",
-    "model M(x: real[d]) -> y: real {\n  block = Residual(Sequential(Dense(20), tanh), projection = Linear(20))\n  y ~ Normal(sum(block(x)), 1)\n}";
-    NO_LAYER,
-    "E0283",
-    "a part of a layer that is not a layer",
-    "The parts of `Sequential(a, b, ..)` and `Residual(inner, projection)` are new layers, lists of new layers, parameters of type `layer`, and names of functions of one \
-     array, such as `relu` or `flatten`. Before version 0.2, `Residual(activation)` was a dense layer with a residual connection. Write this layer as \
-     `Residual(Sequential(Dense(20), relu))`, with the number of inputs in place of 20.",
-    "model M(x: real[20]) -> y: real {\n  block = Residual(activation = tanh)\n  y ~ Normal(sum(block(x)), 1)\n}",
-    "model M(x: real[20]) -> y: real {\n  block = Residual(Sequential(Dense(20), tanh))\n  y ~ Normal(sum(block(x)), 1)\n}";
+    SUM_OF_SHAPES = "E0282", "a residual connection between arrays of different dims":
+        "`Residual(inner)` adds the result of `inner` to its input, so both must have the same dims. If `inner` changes the dims, give a projection with \
+         the same change: `Residual(inner, projection)` adds the results of both.",
+        wrong "model M(x: real[d]) -> y: real {\n  block = Residual(Sequential(Dense(20), tanh))\n  y ~ Normal(sum(block(x)), 1)\n}",
+        right "model M(x: real[d]) -> y: real {\n  block = Residual(Sequential(Dense(20), tanh), projection = Linear(20))\n  y ~ Normal(sum(block(x)), 1)\n}";
+    NO_LAYER = "E0283", "a part of a layer that is not a layer":
+        "The parts of `Sequential(a, b, ..)` and `Residual(inner, projection)` are new layers, lists of new layers, parameters of type `layer`, and names of functions of one \
+         array, such as `relu` or `flatten`. Before version 0.2, `Residual(activation)` was a dense layer with a residual connection. Write this layer as \
+         `Residual(Sequential(Dense(20), relu))`, with the number of inputs in place of 20.",
+        wrong "model M(x: real[20]) -> y: real {\n  block = Residual(activation = tanh)\n  y ~ Normal(sum(block(x)), 1)\n}",
+        right "model M(x: real[20]) -> y: real {\n  block = Residual(Sequential(Dense(20), tanh))\n  y ~ Normal(sum(block(x)), 1)\n}";
 }
 
 reports! {

@@ -8,81 +8,57 @@ use bnnc_base::reports;
 use bnnc_base::source::Span;
 
 codes_with_programs! {
-    UNKNOWN_SITE,
-    "E0251",
-    "an unknown parameter",
-    "A line of a posterior names a parameter that the model does not have. A parameter of a layer is written \
-     `layer.parameter`; `layer.*` means all parameters of the layer.",
-    "model M(x: real) -> y: real {\n  w ~ Normal(0, 1)\n  y ~ Normal(w * x, 1)\n}\n\nposterior Q of M {\n  v ~ Normal(0, 1)\n}",
-    "model M(x: real) -> y: real {\n  w ~ Normal(0, 1)\n  y ~ Normal(w * x, 1)\n}\n\nposterior Q of M {\n  w ~ Normal(0, 1)\n}";
-    SITE_TWICE,
-    "E0252",
-    "a parameter is given twice",
-    "A posterior may have only one line for each parameter.",
-    "model M(x: real) -> y: real {\n  w ~ Normal(0, 1)\n  y ~ Normal(w * x, 1)\n}\n\nposterior Q of M {\n  w ~ Normal(0, 1)\n  w ~ Point\n}",
-    "model M(x: real) -> y: real {\n  w ~ Normal(0, 1)\n  y ~ Normal(w * x, 1)\n}\n\nposterior Q of M {\n  w ~ Normal(0, 1)\n}";
-    SITES_MISSING,
-    "E0253",
-    "parameters without a family",
-    "Variational inference needs a family for every parameter of the model.",
-    "data d = csv(\"d.csv\")\n\nmodel M(x: real) -> y: real {\n  w ~ Normal(0, 1)\n  b ~ Normal(0, 1)\n  y ~ Normal(w * x + b, 1)\n}\n\nposterior Q of M {\n  w ~ Normal(0, 1)\n}\n\ninfer q = vi(Q, d)",
-    "data d = csv(\"d.csv\")\n\nmodel M(x: real) -> y: real {\n  w ~ Normal(0, 1)\n  b ~ Normal(0, 1)\n  y ~ Normal(w * x + b, 1)\n}\n\nposterior Q of M {\n  w, b ~ Normal(0, 1)\n}\n\ninfer q = vi(Q, d)";
-    UNKNOWN_METHOD,
-    "E0254",
-    "an unknown method",
-    "`infer name = method(..)` needs the name of one of bnnc's methods.",
-    "data d = csv(\"d.csv\")\n\nmodel M(x: real) -> y: real {\n  w ~ Normal(0, 1)\n  y ~ Normal(w * x, 1)\n}\n\ninfer a = mapp(M, d)",
-    "data d = csv(\"d.csv\")\n\nmodel M(x: real) -> y: real {\n  w ~ Normal(0, 1)\n  y ~ Normal(w * x, 1)\n}\n\ninfer a = map(M, d)";
-    WRONG_TARGET,
-    "E0256",
-    "a method applied to the wrong items",
-    "The first argument of a method is a posterior or a model, depending on the method; the second is a data item.",
-    "data d = csv(\"d.csv\")\n\nmodel M(x: real) -> y: real {\n  w ~ Normal(0, 1)\n  y ~ Normal(w * x, 1)\n}\n\ninfer a = vi(M, d)",
-    "data d = csv(\"d.csv\")\n\nmodel M(x: real) -> y: real {\n  w ~ Normal(0, 1)\n  y ~ Normal(w * x, 1)\n}\n\nposterior Q of M {\n  w ~ Normal(0, 1)\n}\n\ninfer a = vi(Q, d)";
-    UNKNOWN_OPTION,
-    "E0257",
-    "an unknown option",
-    "The method, the data item or its target has no such option. bnnc never ignores an option silently.",
-    "data d = csv(\"d.csv\") { tarket = y }",
-    "data d = csv(\"d.csv\") { target = y }";
-    OPTION_VALUE,
-    "E0258",
-    "an option with the wrong value",
-    "The option exists, but its value has the wrong type or is out of range.",
-    "data d = csv(\"d.csv\") { validation = 2 }",
-    "data d = csv(\"d.csv\") { validation = 0.2 }";
-    OPTION_TWICE,
-    "E0259",
-    "an option is given twice",
-    "An option may be given only once.",
-    "data d = csv(\"d.csv\") { limit = 10, limit = 20 }",
-    "data d = csv(\"d.csv\") { limit = 10 }";
-    UNKNOWN_OVERRIDE,
-    "E0260",
-    "`--set` or `--data` with an unknown name",
-    "`--set NAME.KEY=VALUE` needs the name of an inference or a data item of the program. `--data NAME=PATH` needs the name \
-     of a data item.",
-    "(bnnc run file.bnn --set nobody.epochs=10)",
-    "const A = 1";
-    UNKNOWN_FORMAT,
-    "E0261",
-    "an unknown data format",
-    "A data item reads files in one of the formats that the message lists. `bnnc doc csv` describes the format `csv`, and so on.",
-    "data d = cvs(\"d.csv\")",
-    "data d = csv(\"d.csv\")";
-    COLUMN,
-    "E0262",
-    "an expression that is not allowed for columns",
-    "Expressions of columns may contain the names of columns, numbers, `+ - * / ^ ==`, and the functions `log exp sqrt abs \
-     zscore`.",
-    "data d = csv(\"d.csv\") { inputs = [lag(x)] }",
-    "data d = csv(\"d.csv\") { inputs = [log(x)] }";
-    UNKNOWN_METRIC,
-    "E0263",
-    "an unknown metric",
-    "A comparison uses the metrics that the message lists. `bnnc doc rmse` describes the metric `rmse`, and so on.",
-    "data d = csv(\"d.csv\")\n\nmodel M(x: real) -> y: real {\n  w ~ Normal(0, 1)\n  y ~ Normal(w * x, 1)\n}\n\ninfer a = map(M, d)\n\ncompare a by rsme",
-    "data d = csv(\"d.csv\")\n\nmodel M(x: real) -> y: real {\n  w ~ Normal(0, 1)\n  y ~ Normal(w * x, 1)\n}\n\ninfer a = map(M, d)\n\ncompare a by rmse";
+    UNKNOWN_SITE = "E0251", "an unknown parameter":
+        "A line of a posterior names a parameter that the model does not have. A parameter of a layer is written \
+         `layer.parameter`; `layer.*` means all parameters of the layer.",
+        wrong "model M(x: real) -> y: real {\n  w ~ Normal(0, 1)\n  y ~ Normal(w * x, 1)\n}\n\nposterior Q of M {\n  v ~ Normal(0, 1)\n}",
+        right "model M(x: real) -> y: real {\n  w ~ Normal(0, 1)\n  y ~ Normal(w * x, 1)\n}\n\nposterior Q of M {\n  w ~ Normal(0, 1)\n}";
+    SITE_TWICE = "E0252", "a parameter is given twice":
+        "A posterior may have only one line for each parameter.",
+        wrong "model M(x: real) -> y: real {\n  w ~ Normal(0, 1)\n  y ~ Normal(w * x, 1)\n}\n\nposterior Q of M {\n  w ~ Normal(0, 1)\n  w ~ Point\n}",
+        right "model M(x: real) -> y: real {\n  w ~ Normal(0, 1)\n  y ~ Normal(w * x, 1)\n}\n\nposterior Q of M {\n  w ~ Normal(0, 1)\n}";
+    SITES_MISSING = "E0253", "parameters without a family":
+        "Variational inference needs a family for every parameter of the model.",
+        wrong "data d = csv(\"d.csv\")\n\nmodel M(x: real) -> y: real {\n  w ~ Normal(0, 1)\n  b ~ Normal(0, 1)\n  y ~ Normal(w * x + b, 1)\n}\n\nposterior Q of M {\n  w ~ Normal(0, 1)\n}\n\ninfer q = vi(Q, d)",
+        right "data d = csv(\"d.csv\")\n\nmodel M(x: real) -> y: real {\n  w ~ Normal(0, 1)\n  b ~ Normal(0, 1)\n  y ~ Normal(w * x + b, 1)\n}\n\nposterior Q of M {\n  w, b ~ Normal(0, 1)\n}\n\ninfer q = vi(Q, d)";
+    UNKNOWN_METHOD = "E0254", "an unknown method":
+        "`infer name = method(..)` needs the name of one of bnnc's methods.",
+        wrong "data d = csv(\"d.csv\")\n\nmodel M(x: real) -> y: real {\n  w ~ Normal(0, 1)\n  y ~ Normal(w * x, 1)\n}\n\ninfer a = mapp(M, d)",
+        right "data d = csv(\"d.csv\")\n\nmodel M(x: real) -> y: real {\n  w ~ Normal(0, 1)\n  y ~ Normal(w * x, 1)\n}\n\ninfer a = map(M, d)";
+    WRONG_TARGET = "E0256", "a method applied to the wrong items":
+        "The first argument of a method is a posterior or a model, depending on the method; the second is a data item.",
+        wrong "data d = csv(\"d.csv\")\n\nmodel M(x: real) -> y: real {\n  w ~ Normal(0, 1)\n  y ~ Normal(w * x, 1)\n}\n\ninfer a = vi(M, d)",
+        right "data d = csv(\"d.csv\")\n\nmodel M(x: real) -> y: real {\n  w ~ Normal(0, 1)\n  y ~ Normal(w * x, 1)\n}\n\nposterior Q of M {\n  w ~ Normal(0, 1)\n}\n\ninfer a = vi(Q, d)";
+    UNKNOWN_OPTION = "E0257", "an unknown option":
+        "The method, the data item or its target has no such option. bnnc never ignores an option silently.",
+        wrong "data d = csv(\"d.csv\") { tarket = y }",
+        right "data d = csv(\"d.csv\") { target = y }";
+    OPTION_VALUE = "E0258", "an option with the wrong value":
+        "The option exists, but its value has the wrong type or is out of range.",
+        wrong "data d = csv(\"d.csv\") { validation = 2 }",
+        right "data d = csv(\"d.csv\") { validation = 0.2 }";
+    OPTION_TWICE = "E0259", "an option is given twice":
+        "An option may be given only once.",
+        wrong "data d = csv(\"d.csv\") { limit = 10, limit = 20 }",
+        right "data d = csv(\"d.csv\") { limit = 10 }";
+    UNKNOWN_OVERRIDE = "E0260", "`--set` or `--data` with an unknown name":
+        "`--set NAME.KEY=VALUE` needs the name of an inference or a data item of the program. `--data NAME=PATH` needs the name \
+         of a data item.",
+        wrong "(bnnc run file.bnn --set nobody.epochs=10)",
+        right "const A = 1";
+    UNKNOWN_FORMAT = "E0261", "an unknown data format":
+        "A data item reads files in one of the formats that the message lists. `bnnc doc csv` describes the format `csv`, and so on.",
+        wrong "data d = cvs(\"d.csv\")",
+        right "data d = csv(\"d.csv\")";
+    COLUMN = "E0262", "an expression that is not allowed for columns":
+        "Expressions of columns may contain the names of columns, numbers, `+ - * / ^ ==`, and the functions `log exp sqrt abs \
+         zscore`.",
+        wrong "data d = csv(\"d.csv\") { inputs = [lag(x)] }",
+        right "data d = csv(\"d.csv\") { inputs = [log(x)] }";
+    UNKNOWN_METRIC = "E0263", "an unknown metric":
+        "A comparison uses the metrics that the message lists. `bnnc doc rmse` describes the metric `rmse`, and so on.",
+        wrong "data d = csv(\"d.csv\")\n\nmodel M(x: real) -> y: real {\n  w ~ Normal(0, 1)\n  y ~ Normal(w * x, 1)\n}\n\ninfer a = map(M, d)\n\ncompare a by rsme",
+        right "data d = csv(\"d.csv\")\n\nmodel M(x: real) -> y: real {\n  w ~ Normal(0, 1)\n  y ~ Normal(w * x, 1)\n}\n\ninfer a = map(M, d)\n\ncompare a by rmse";
 }
 
 reports! {

@@ -4,13 +4,11 @@ use bnnc_base::reports;
 use bnnc_base::source::Span;
 
 codes_with_programs! {
-    MISFIT,
-    "E0281",
-    "a layer that does not fit the arrays of its callee",
-    "A parameter of type `layer` describes new layers, which the callee applies to its own arrays. The layer in the argument must take these arrays. \
-     For example, the library's networks for images apply their `norm` to arrays with three axes: channels, rows and columns.",
-    "layer Scaled()(x: real[n]) -> real[n] {\n  scale: real[n] ~ Normal(1, 0.1)\n  return scale * x\n}\n\nmodel M(x: real[3, 8, 8]) -> y: real {\n  block = BasicBlock(norm = Scaled())\n  y ~ Normal(sum(block(x)), 1)\n}",
-    "model M(x: real[3, 8, 8]) -> y: real {\n  block = BasicBlock(norm = GroupNorm(3))\n  y ~ Normal(sum(block(x)), 1)\n}";
+    MISFIT = "E0281", "a layer that does not fit the arrays of its callee":
+        "A parameter of type `layer` describes new layers, which the callee applies to its own arrays. The layer in the argument must take these arrays. \
+         For example, the library's networks for images apply their `norm` to arrays with three axes: channels, rows and columns.",
+        wrong "layer Scaled()(x: real[n]) -> real[n] {\n  scale: real[n] ~ Normal(1, 0.1)\n  return scale * x\n}\n\nmodel M(x: real[3, 8, 8]) -> y: real {\n  block = BasicBlock(norm = Scaled())\n  y ~ Normal(sum(block(x)), 1)\n}",
+        right "model M(x: real[3, 8, 8]) -> y: real {\n  block = BasicBlock(norm = GroupNorm(3))\n  y ~ Normal(sum(block(x)), 1)\n}";
 }
 
 /// Formats a number of axes.

@@ -5,100 +5,74 @@ use bnnc_base::reports;
 use bnnc_base::source::Span;
 
 codes_with_programs! {
-    GLOBAL_DEPENDS,
-    "E0241",
-    "a shared parameter that depends on an example",
-    "A model describes one example, but all examples share its parameters. The distribution of a parameter therefore cannot \
-     depend on the input or output of one example. Only outputs, and parameters marked `local`, have one value per example.",
-    "model M(x: real) -> y: real {\n  w ~ Normal(x, 1)\n  y ~ Normal(w, 1)\n}",
-    "model M(x: real) -> y: real {\n  w ~ Normal(0, 1)\n  y ~ Normal(w * x, 1)\n}";
-    DISCRETE_LATENT,
-    "E0242",
-    "a discrete latent variable",
-    "Inference needs gradients, so every latent variable must be continuous. Marginalise discrete variables, as `Mixture` \
-     does.",
-    "model M(x: real) -> y: real {\n  z ~ Bernoulli(0)\n  y ~ Normal(if z { x } else { 0 }, 1)\n}",
-    "model M(x: real) -> y: real {\n  y ~ Mixture(0.5, Normal(x, 1), Normal(0, 1))\n}";
-    NOT_OBSERVED,
-    "E0243",
-    "an output without a distribution",
-    "Every output of a model needs a line `output ~ distribution`.",
-    "model M(x: real) -> y: real {\n  w ~ Normal(x - x, 1)\n}",
-    "model M(x: real) -> y: real {\n  y ~ Normal(x, 1)\n}";
-    OBSERVED_TWICE,
-    "E0244",
-    "an output with two distributions",
-    "An output has one distribution, or each of its elements has one distribution.",
-    "model M(x: real) -> y: real {\n  y ~ Normal(x, 1)\n  y ~ Normal(0, 1)\n}",
-    "model M(x: real) -> y: real {\n  y ~ Normal(x, 1)\n}";
-    WIDER,
-    "E0245",
-    "a type that is wider than the support of its distribution",
-    "The declared type may be narrower than the support of the distribution: bnnc then truncates the distribution. The declared type cannot be wider \
-     than the support.",
-    "model M(x: real) -> y: real {\n  s: real ~ HalfNormal(1)\n  y ~ Normal(x, s)\n}",
-    "model M(x: real) -> y: real {\n  s ~ HalfNormal(1)\n  y ~ Normal(x, s)\n}";
-    UNNAMED_LAYER,
-    "E0246",
-    "a layer without a name",
-    "The weights of a layer are named after the layer, so it must be declared on a line of its own.",
-    "model M(x: real[d]) -> y: real {\n  y ~ Normal(Dense(1)(x)[0], 1)\n}",
-    "model M(x: real[d]) -> y: real {\n  out = Dense(1)\n  y ~ Normal(out(x)[0], 1)\n}";
-    NEVER_CALLED,
-    "E0247",
-    "a layer that is never called",
-    "A warning: the layer is declared, but the model never applies it.",
-    "model M(x: real[d]) -> y: real {\n  h = Dense(3)\n  y ~ Normal(sum(x), 1)\n}",
-    "model M(x: real[d]) -> y: real {\n  h = Dense(3)\n  y ~ Normal(sum(h(x)), 1)\n}";
-    CALLED_DIFFERENTLY,
-    "E0248",
-    "a layer called with different dims",
-    "The first call of a layer fixes the dims of its weights. Every other call must use the same dims.",
-    "model M(x: real[3], z: real[4]) -> y: real {\n  h = Dense(1)\n  y ~ Normal(h(x)[0] + h(z)[0], 1)\n}",
-    "model M(x: real[3], z: real[4]) -> y: real {\n  h = Dense(1)\n  g = Dense(1)\n  y ~ Normal(h(x)[0] + g(z)[0], 1)\n}";
-    SITE_IN_FOR,
-    "E0249",
-    "a parameter inside `for`",
-    "A `for` may contain only lines about outputs. Declare parameters and layers before the loop, as arrays.",
-    "model M() -> y: real[T] {\n  for t in 0..T {\n    z ~ Normal(0, 1)\n    y[t] ~ Normal(z, 1)\n  }\n}",
-    "model M() -> y: real[T] {\n  z: real[T] ~ Normal(0, 1)\n  for t in 0..T {\n    y[t] ~ Normal(z[t], 1)\n  }\n}";
-    DEPENDS_ON_ITSELF,
-    "E0273",
-    "an output that depends on itself",
-    "The product of the outputs' distributions is a joint density if each output depends only on earlier outputs or \
-     elements. If an output depends on its own value, or two outputs depend on each other, the product is not a joint \
-     density, and estimates from it are meaningless.",
-    "model M(x: real) -> y: real {\n  b ~ Normal(0, 1)\n  y ~ Normal(b * y, 1)\n}",
-    "model M() -> y: real[n] {\n  b ~ Normal(0, 1)\n  for t in 1..n {\n    y[t] ~ Normal(b * y[t - 1], 1)\n  }\n}";
-    NO_ACTIVATION,
-    "E0275",
-    "linear layers without an activation function between them",
-    "A warning: the composition of two linear layers is linear, so two layers cannot represent more functions than one. The \
-     data determine only the product of the two weight matrices: the posteriors of the weights are wide, and chains mix \
-     slowly. bnnc does not report a layer that is narrower than its input and its output, because such a layer limits the \
-     rank.",
-    "model M(x: real[d]) -> y: real {\n  h = Dense(20)\n  out = Dense(1)\n  y ~ Normal(out(h(x))[0], 1)\n}",
-    "model M(x: real[d]) -> y: real {\n  h = Dense(20)\n  out = Dense(1)\n  y ~ Normal(out(tanh(h(x)))[0], 1)\n}";
-    BOTH_NEIGHBOURS,
-    "E0276",
-    "elements that depend on each other",
-    "A warning: the product of conditional distributions is a joint density only if no element depends on itself through \
-     other elements. For instance, each element may depend on earlier ones, or each odd element may depend on the even \
-     elements beside it. If two elements depend on each other, the product is not a joint density but a pseudo-likelihood: \
-     it uses elements several times, and the posterior is too narrow. bnnc checks the dependences element by element. \
-     If the data select the elements, as in `y[parent[t]]`, bnnc cannot check them: the product is a joint density \
-     only if every parent comes earlier.",
-    "model M() -> y: real[n] {\n  b ~ Normal(0, 1)\n  for t in 1..n - 1 {\n    y[t] ~ Normal(b * (y[t - 1] + y[t + 1]), 1)\n  }\n}",
-    "model M() -> y: real[n] {\n  b ~ Normal(0, 1)\n  for t in 1..n {\n    y[t] ~ Normal(b * y[t - 1], 1)\n  }\n}";
-    BEYOND_PRIOR,
-    "E0280",
-    "a type with values that the prior excludes",
-    "A warning: the prior has zero density in a part of the declared type. Transitions of a sampler that reach this part \
-     diverge, and the loss of training can become infinite. Without a type, a parameter whose prior has constant ends \
-     has the support of its prior, and no method leaves it. An end that depends on parameters or data, or that differs \
-     between elements, is not constant.",
-    "model M(x: real) -> y: real {\n  s: positive ~ Uniform(0.1, 0.8)\n  y ~ Normal(x, s)\n}",
-    "model M(x: real) -> y: real {\n  s ~ Uniform(0.1, 0.8)\n  y ~ Normal(x, s)\n}";
+    GLOBAL_DEPENDS = "E0241", "a shared parameter that depends on an example":
+        "A model describes one example, but all examples share its parameters. The distribution of a parameter therefore cannot \
+         depend on the input or output of one example. Only outputs, and parameters marked `local`, have one value per example.",
+        wrong "model M(x: real) -> y: real {\n  w ~ Normal(x, 1)\n  y ~ Normal(w, 1)\n}",
+        right "model M(x: real) -> y: real {\n  w ~ Normal(0, 1)\n  y ~ Normal(w * x, 1)\n}";
+    DISCRETE_LATENT = "E0242", "a discrete latent variable":
+        "Inference needs gradients, so every latent variable must be continuous. Marginalise discrete variables, as `Mixture` \
+         does.",
+        wrong "model M(x: real) -> y: real {\n  z ~ Bernoulli(0)\n  y ~ Normal(if z { x } else { 0 }, 1)\n}",
+        right "model M(x: real) -> y: real {\n  y ~ Mixture(0.5, Normal(x, 1), Normal(0, 1))\n}";
+    NOT_OBSERVED = "E0243", "an output without a distribution":
+        "Every output of a model needs a line `output ~ distribution`.",
+        wrong "model M(x: real) -> y: real {\n  w ~ Normal(x - x, 1)\n}",
+        right "model M(x: real) -> y: real {\n  y ~ Normal(x, 1)\n}";
+    OBSERVED_TWICE = "E0244", "an output with two distributions":
+        "An output has one distribution, or each of its elements has one distribution.",
+        wrong "model M(x: real) -> y: real {\n  y ~ Normal(x, 1)\n  y ~ Normal(0, 1)\n}",
+        right "model M(x: real) -> y: real {\n  y ~ Normal(x, 1)\n}";
+    WIDER = "E0245", "a type that is wider than the support of its distribution":
+        "The declared type may be narrower than the support of the distribution: bnnc then truncates the distribution. The declared type cannot be wider \
+         than the support.",
+        wrong "model M(x: real) -> y: real {\n  s: real ~ HalfNormal(1)\n  y ~ Normal(x, s)\n}",
+        right "model M(x: real) -> y: real {\n  s ~ HalfNormal(1)\n  y ~ Normal(x, s)\n}";
+    UNNAMED_LAYER = "E0246", "a layer without a name":
+        "The weights of a layer are named after the layer, so it must be declared on a line of its own.",
+        wrong "model M(x: real[d]) -> y: real {\n  y ~ Normal(Dense(1)(x)[0], 1)\n}",
+        right "model M(x: real[d]) -> y: real {\n  out = Dense(1)\n  y ~ Normal(out(x)[0], 1)\n}";
+    NEVER_CALLED = "E0247", "a layer that is never called":
+        "A warning: the layer is declared, but the model never applies it.",
+        wrong "model M(x: real[d]) -> y: real {\n  h = Dense(3)\n  y ~ Normal(sum(x), 1)\n}",
+        right "model M(x: real[d]) -> y: real {\n  h = Dense(3)\n  y ~ Normal(sum(h(x)), 1)\n}";
+    CALLED_DIFFERENTLY = "E0248", "a layer called with different dims":
+        "The first call of a layer fixes the dims of its weights. Every other call must use the same dims.",
+        wrong "model M(x: real[3], z: real[4]) -> y: real {\n  h = Dense(1)\n  y ~ Normal(h(x)[0] + h(z)[0], 1)\n}",
+        right "model M(x: real[3], z: real[4]) -> y: real {\n  h = Dense(1)\n  g = Dense(1)\n  y ~ Normal(h(x)[0] + g(z)[0], 1)\n}";
+    SITE_IN_FOR = "E0249", "a parameter inside `for`":
+        "A `for` may contain only lines about outputs. Declare parameters and layers before the loop, as arrays.",
+        wrong "model M() -> y: real[T] {\n  for t in 0..T {\n    z ~ Normal(0, 1)\n    y[t] ~ Normal(z, 1)\n  }\n}",
+        right "model M() -> y: real[T] {\n  z: real[T] ~ Normal(0, 1)\n  for t in 0..T {\n    y[t] ~ Normal(z[t], 1)\n  }\n}";
+    DEPENDS_ON_ITSELF = "E0273", "an output that depends on itself":
+        "The product of the outputs' distributions is a joint density if each output depends only on earlier outputs or \
+         elements. If an output depends on its own value, or two outputs depend on each other, the product is not a joint \
+         density, and estimates from it are meaningless.",
+        wrong "model M(x: real) -> y: real {\n  b ~ Normal(0, 1)\n  y ~ Normal(b * y, 1)\n}",
+        right "model M() -> y: real[n] {\n  b ~ Normal(0, 1)\n  for t in 1..n {\n    y[t] ~ Normal(b * y[t - 1], 1)\n  }\n}";
+    NO_ACTIVATION = "E0275", "linear layers without an activation function between them":
+        "A warning: the composition of two linear layers is linear, so two layers cannot represent more functions than one. The \
+         data determine only the product of the two weight matrices: the posteriors of the weights are wide, and chains mix \
+         slowly. bnnc does not report a layer that is narrower than its input and its output, because such a layer limits the \
+         rank.",
+        wrong "model M(x: real[d]) -> y: real {\n  h = Dense(20)\n  out = Dense(1)\n  y ~ Normal(out(h(x))[0], 1)\n}",
+        right "model M(x: real[d]) -> y: real {\n  h = Dense(20)\n  out = Dense(1)\n  y ~ Normal(out(tanh(h(x)))[0], 1)\n}";
+    BOTH_NEIGHBOURS = "E0276", "elements that depend on each other":
+        "A warning: the product of conditional distributions is a joint density only if no element depends on itself through \
+         other elements. For instance, each element may depend on earlier ones, or each odd element may depend on the even \
+         elements beside it. If two elements depend on each other, the product is not a joint density but a pseudo-likelihood: \
+         it uses elements several times, and the posterior is too narrow. bnnc checks the dependences element by element. \
+         If the data select the elements, as in `y[parent[t]]`, bnnc cannot check them: the product is a joint density \
+         only if every parent comes earlier.",
+        wrong "model M() -> y: real[n] {\n  b ~ Normal(0, 1)\n  for t in 1..n - 1 {\n    y[t] ~ Normal(b * (y[t - 1] + y[t + 1]), 1)\n  }\n}",
+        right "model M() -> y: real[n] {\n  b ~ Normal(0, 1)\n  for t in 1..n {\n    y[t] ~ Normal(b * y[t - 1], 1)\n  }\n}";
+    BEYOND_PRIOR = "E0280", "a type with values that the prior excludes":
+        "A warning: the prior has zero density in a part of the declared type. Transitions of a sampler that reach this part \
+         diverge, and the loss of training can become infinite. Without a type, a parameter whose prior has constant ends \
+         has the support of its prior, and no method leaves it. An end that depends on parameters or data, or that differs \
+         between elements, is not constant.",
+        wrong "model M(x: real) -> y: real {\n  s: positive ~ Uniform(0.1, 0.8)\n  y ~ Normal(x, s)\n}",
+        right "model M(x: real) -> y: real {\n  s ~ Uniform(0.1, 0.8)\n  y ~ Normal(x, s)\n}";
 }
 
 reports! {

@@ -6,73 +6,53 @@ use bnnc_base::source::Span;
 use bnnc_base::{reports, synonyms};
 
 codes_with_programs! {
-    DUPLICATE_ITEM,
-    "E0201",
-    "a name is declared twice",
-    "Two items of one file have the same name. An item of the program may have the name of a library item. It then hides \
-     the library item.",
-    "const SIZE = 50\nconst SIZE = 60",
-    "const SIZE = 50\nconst WIDTH = 60";
-    UNKNOWN_NAME,
-    "E0202",
-    "an unknown name",
-    "The program uses a name that is not declared here as a parameter, a variable, an item or a library item.",
-    "fn f(x: real) -> real {\n  return x + z\n}",
-    "fn f(x: real, z: real) -> real {\n  return x + z\n}";
-    UNKNOWN_IMPORT,
-    "E0203",
-    "an unknown library item",
-    "`use` needs a folder or a file of the library, and the name of an item in it.",
-    "use layers::Danse",
-    "use layers::Dense";
-    WRONG_KIND,
-    "E0204",
-    "a name of the wrong kind",
-    "The name exists, but belongs to the wrong kind of item. For example, `~` needs a distribution, `of` needs a model, \
-     and `compare` needs an inference.",
-    "model M(x: real) -> y: real {\n  y ~ relu\n}",
-    "model M(x: real) -> y: real {\n  y ~ Normal(x, 1)\n}";
-    CYCLE,
-    "E0205",
-    "circular definition",
-    "Constants, functions, layers, distributions and inferences must not refer to themselves, directly or through other \
-     items.",
-    "const A = B + 1\nconst B = A - 1",
-    "const A = 2\nconst B = A - 1";
-    REBOUND,
-    "E0206",
-    "a name that already has a value",
-    "A variable can be assigned only once. A `for` or a comprehension cannot change a variable that is assigned outside of \
-     it.",
-    "fn f(x: real) -> real {\n  y = 2 * x\n  y = y + 1\n  return y\n}",
-    "fn f(x: real) -> real {\n  y = 2 * x\n  z = y + 1\n  return z\n}";
-    UNUSED,
-    "E0207",
-    "an unused variable",
-    "A warning: the variable is never used. If this is intended, begin its name with `_`.",
-    "fn f(x: real) -> real {\n  y = 2 * x\n  return x\n}",
-    "fn f(x: real) -> real {\n  y = 2 * x\n  return y\n}";
-    UNKNOWN_TYPE,
-    "E0208",
-    "an unknown type",
-    "The types are `real`, `real(lo, hi)`, `positive`, `unit`, `int`, `count`, `bool`, `index(k)`, `simplex(k)` and \
-     `ordered(k)`. Parameters may also have the types `dist` and `fn`. Dims are written in brackets: `real[3]`.",
-    "fn f(x: float) -> real {\n  return x\n}",
-    "fn f(x: real) -> real {\n  return x\n}";
-    UNKNOWN_DIM,
-    "E0209",
-    "an unknown dimension",
-    "A new name in the brackets of an input's type introduces a dimension whose size comes from the data. Anywhere else, a \
-     dimension may contain only numbers and names that already exist.",
-    "fn f(x: real) -> real[n] {\n  return [x]\n}",
-    "fn f(x: real[n]) -> real[n] {\n  return x\n}";
-    OUT_OF_PLACE,
-    "E0210",
-    "an expression that does not belong here",
-    "Some expressions are allowed only in certain places: `layer.*` and paths in posteriors, strings in data items, ranges \
-     in index brackets.",
-    "const A = \"text\"",
-    "const A = 1";
+    DUPLICATE_ITEM = "E0201", "a name is declared twice":
+        "Two items of one file have the same name. An item of the program may have the name of a library item. It then hides \
+         the library item.",
+        wrong "const SIZE = 50\nconst SIZE = 60",
+        right "const SIZE = 50\nconst WIDTH = 60";
+    UNKNOWN_NAME = "E0202", "an unknown name":
+        "The program uses a name that is not declared here as a parameter, a variable, an item or a library item.",
+        wrong "fn f(x: real) -> real {\n  return x + z\n}",
+        right "fn f(x: real, z: real) -> real {\n  return x + z\n}";
+    UNKNOWN_IMPORT = "E0203", "an unknown library item":
+        "`use` needs a folder or a file of the library, and the name of an item in it.",
+        wrong "use layers::Danse",
+        right "use layers::Dense";
+    WRONG_KIND = "E0204", "a name of the wrong kind":
+        "The name exists, but belongs to the wrong kind of item. For example, `~` needs a distribution, `of` needs a model, \
+         and `compare` needs an inference.",
+        wrong "model M(x: real) -> y: real {\n  y ~ relu\n}",
+        right "model M(x: real) -> y: real {\n  y ~ Normal(x, 1)\n}";
+    CYCLE = "E0205", "circular definition":
+        "Constants, functions, layers, distributions and inferences must not refer to themselves, directly or through other \
+         items.",
+        wrong "const A = B + 1\nconst B = A - 1",
+        right "const A = 2\nconst B = A - 1";
+    REBOUND = "E0206", "a name that already has a value":
+        "A variable can be assigned only once. A `for` or a comprehension cannot change a variable that is assigned outside of \
+         it.",
+        wrong "fn f(x: real) -> real {\n  y = 2 * x\n  y = y + 1\n  return y\n}",
+        right "fn f(x: real) -> real {\n  y = 2 * x\n  z = y + 1\n  return z\n}";
+    UNUSED = "E0207", "an unused variable":
+        "A warning: the variable is never used. If this is intended, begin its name with `_`.",
+        wrong "fn f(x: real) -> real {\n  y = 2 * x\n  return x\n}",
+        right "fn f(x: real) -> real {\n  y = 2 * x\n  return y\n}";
+    UNKNOWN_TYPE = "E0208", "an unknown type":
+        "The types are `real`, `real(lo, hi)`, `positive`, `unit`, `int`, `count`, `bool`, `index(k)`, `simplex(k)` and \
+         `ordered(k)`. Parameters may also have the types `dist` and `fn`. Dims are written in brackets: `real[3]`.",
+        wrong "fn f(x: float) -> real {\n  return x\n}",
+        right "fn f(x: real) -> real {\n  return x\n}";
+    UNKNOWN_DIM = "E0209", "an unknown dimension":
+        "A new name in the brackets of an input's type introduces a dimension whose size comes from the data. Anywhere else, a \
+         dimension may contain only numbers and names that already exist.",
+        wrong "fn f(x: real) -> real[n] {\n  return [x]\n}",
+        right "fn f(x: real[n]) -> real[n] {\n  return x\n}";
+    OUT_OF_PLACE = "E0210", "an expression that does not belong here":
+        "Some expressions are allowed only in certain places: `layer.*` and paths in posteriors, strings in data items, ranges \
+         in index brackets.",
+        wrong "const A = \"text\"",
+        right "const A = 1";
 }
 
 reports! {

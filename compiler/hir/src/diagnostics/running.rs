@@ -6,13 +6,11 @@ use bnnc_base::reports;
 use bnnc_base::source::Span;
 
 codes_with_programs! {
-    UNNAMED_MEAN,
-    "E0229",
-    "a running mean without a name",
-    "A running mean is stored with the trained model under the name that a line of a layer or a model gives it. Such a line must therefore have the \
-     form `name = running_mean(..)`. The call cannot stand in a function, in a `for` or inside another expression.",
-    "layer Centred()(x: real[n]) -> real[n] {\n  return x - running_mean(x, 0.1, 0)\n}",
-    "layer Centred()(x: real[n]) -> real[n] {\n  centre = running_mean(x, 0.1, 0)\n  return x - centre\n}";
+    UNNAMED_MEAN = "E0229", "a running mean without a name":
+        "A running mean is stored with the trained model under the name that a line of a layer or a model gives it. Such a line must therefore have the \
+         form `name = running_mean(..)`. The call cannot stand in a function, in a `for` or inside another expression.",
+        wrong "layer Centred()(x: real[n]) -> real[n] {\n  return x - running_mean(x, 0.1, 0)\n}",
+        right "layer Centred()(x: real[n]) -> real[n] {\n  centre = running_mean(x, 0.1, 0)\n  return x - centre\n}";
 }
 
 /// Reports a running mean in a line that is elaborated for several values.

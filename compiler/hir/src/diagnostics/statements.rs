@@ -5,58 +5,42 @@ use bnnc_base::reports;
 use bnnc_base::source::Span;
 
 codes_with_programs! {
-    WRONG_PLACE,
-    "E0231",
-    "a statement in the wrong place",
-    "`~` belongs in models, layers and posteriors; `return` in functions and layers; `for` in models.",
-    "fn f(x: real) -> real {\n  z ~ Normal(x, 1)\n  return z\n}",
-    "layer F()(x: real) -> real {\n  z ~ Normal(0, 1)\n  return x + z\n}";
-    NO_RETURN,
-    "E0232",
-    "no `return`",
-    "A function or a layer must end with `return value`.",
-    "fn f(x: real) -> real {\n  y = x\n}",
-    "fn f(x: real) -> real {\n  y = x\n  return y\n}";
-    AFTER_RETURN,
-    "E0233",
-    "a statement after `return`",
-    "`return` is the last statement of a function or a layer.",
-    "fn f(x: real) -> real {\n  return x\n  y = x\n}",
-    "fn f(x: real) -> real {\n  y = x\n  return y\n}";
-    TARGET,
-    "E0234",
-    "something that cannot be assigned",
-    "The left side of `=` must be one new name. The left side of `~` must be a new name, an output, or an element of an \
-     output. Paths and lists of names are allowed only in posteriors.",
-    "fn f(x: real[3]) -> real {\n  x[0] = 1\n  return sum(x)\n}",
-    "fn f(x: real[3]) -> real {\n  y = x[0] + 1\n  return y\n}";
-    UNKNOWN_DEFINITION,
-    "E0235",
-    "an unknown definition",
-    "A distribution may define `log_density(x)`, `cdf(x)`, `quantile(p)`, `draw`, `mean`, `variance`, `entropy`, \
-     `moment(k)`, `log_mean`, `log_variance`, `probabilities`, `per_tensor`, `point`, `improper`; an optimiser may define \
-     `state`, `next` and `step`.",
-    "dist D(loc: real) on real {\n  log_densty(x) = -(x - loc)\n}",
-    "dist D(loc: real) on real {\n  log_density(x) = -(x - loc)\n}";
-    DEFINITION_TWICE,
-    "E0236",
-    "a definition is given twice",
-    "A distribution or an optimiser may define each name only once.",
-    "dist D(loc: real) on real {\n  mean = loc\n  mean = 2 * loc\n}",
-    "dist D(loc: real) on real {\n  mean = loc\n}";
-    DEFINITION_MISSING,
-    "E0237",
-    "a definition is missing",
-    "An optimiser needs a `step`, a `next` for every `state`, and the learning rate as its first parameter.",
-    "optimiser O(rate: positive) {\n  state m = 0\n  step = -rate * gradient\n}",
-    "optimiser O(rate: positive) {\n  state m = 0\n  next m = gradient\n  step = -rate * m\n}";
-    NOT_ELEMENTWISE,
-    "E0238",
-    "an array operation in an elementwise definition",
-    "A distribution of scalars is applied to all elements of a tensor at once, so its definitions may use only elementwise \
-     operations. The same holds for optimisers.",
-    "dist D(loc: real) on real {\n  log_density(x) = sum([x, loc])\n}",
-    "dist D(loc: real) on real {\n  log_density(x) = x + loc\n}";
+    WRONG_PLACE = "E0231", "a statement in the wrong place":
+        "`~` belongs in models, layers and posteriors; `return` in functions and layers; `for` in models.",
+        wrong "fn f(x: real) -> real {\n  z ~ Normal(x, 1)\n  return z\n}",
+        right "layer F()(x: real) -> real {\n  z ~ Normal(0, 1)\n  return x + z\n}";
+    NO_RETURN = "E0232", "no `return`":
+        "A function or a layer must end with `return value`.",
+        wrong "fn f(x: real) -> real {\n  y = x\n}",
+        right "fn f(x: real) -> real {\n  y = x\n  return y\n}";
+    AFTER_RETURN = "E0233", "a statement after `return`":
+        "`return` is the last statement of a function or a layer.",
+        wrong "fn f(x: real) -> real {\n  return x\n  y = x\n}",
+        right "fn f(x: real) -> real {\n  y = x\n  return y\n}";
+    TARGET = "E0234", "something that cannot be assigned":
+        "The left side of `=` must be one new name. The left side of `~` must be a new name, an output, or an element of an \
+         output. Paths and lists of names are allowed only in posteriors.",
+        wrong "fn f(x: real[3]) -> real {\n  x[0] = 1\n  return sum(x)\n}",
+        right "fn f(x: real[3]) -> real {\n  y = x[0] + 1\n  return y\n}";
+    UNKNOWN_DEFINITION = "E0235", "an unknown definition":
+        "A distribution may define `log_density(x)`, `cdf(x)`, `quantile(p)`, `draw`, `mean`, `variance`, `entropy`, \
+         `moment(k)`, `log_mean`, `log_variance`, `probabilities`, `per_tensor`, `point`, `improper`; an optimiser may define \
+         `state`, `next` and `step`.",
+        wrong "dist D(loc: real) on real {\n  log_densty(x) = -(x - loc)\n}",
+        right "dist D(loc: real) on real {\n  log_density(x) = -(x - loc)\n}";
+    DEFINITION_TWICE = "E0236", "a definition is given twice":
+        "A distribution or an optimiser may define each name only once.",
+        wrong "dist D(loc: real) on real {\n  mean = loc\n  mean = 2 * loc\n}",
+        right "dist D(loc: real) on real {\n  mean = loc\n}";
+    DEFINITION_MISSING = "E0237", "a definition is missing":
+        "An optimiser needs a `step`, a `next` for every `state`, and the learning rate as its first parameter.",
+        wrong "optimiser O(rate: positive) {\n  state m = 0\n  step = -rate * gradient\n}",
+        right "optimiser O(rate: positive) {\n  state m = 0\n  next m = gradient\n  step = -rate * m\n}";
+    NOT_ELEMENTWISE = "E0238", "an array operation in an elementwise definition":
+        "A distribution of scalars is applied to all elements of a tensor at once, so its definitions may use only elementwise \
+         operations. The same holds for optimisers.",
+        wrong "dist D(loc: real) on real {\n  log_density(x) = sum([x, loc])\n}",
+        right "dist D(loc: real) on real {\n  log_density(x) = x + loc\n}";
 }
 
 reports! {

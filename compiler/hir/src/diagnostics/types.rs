@@ -7,152 +7,106 @@ use bnnc_base::reports;
 use bnnc_base::source::Span;
 
 codes_with_programs! {
-    MISMATCH,
-    "E0211",
-    "a value of the wrong type",
-    "The value does not have the type that is needed here. Arrays are not broadcast: `(n)` and `(n, 1)` are different shapes.",
-    "fn f(x: real[3]) -> real {\n  return x\n}",
-    "fn f(x: real[3]) -> real {\n  return sum(x)\n}";
-    DIMS,
-    "E0212",
-    "dims that differ",
-    "An elementwise operation takes arrays of equal dims, or an array and a scalar. Arrays are not broadcast.",
-    "fn f(x: real[n], y: real[m]) -> real[n] {\n  return x + y\n}",
-    "fn f(x: real[n], y: real[n]) -> real[n] {\n  return x + y\n}";
-    MATRIX_PRODUCT,
-    "E0213",
-    "a matrix product that does not fit",
-    "`a @ b` needs as many columns on the left as rows on the right; one side may be a vector.",
-    "fn f(w: real[4, 6], x: real[5]) -> real[4] {\n  return w @ x\n}",
-    "fn f(w: real[4, 6], x: real[6]) -> real[4] {\n  return w @ x\n}";
-    SUPPORT,
-    "E0214",
-    "a value outside its support",
-    "The value can never be valid for the parameter: for example, it is a negative scale or a probability above one.",
-    "model M(x: real) -> y: real {\n  y ~ Normal(x, -1)\n}",
-    "model M(x: real) -> y: real {\n  y ~ Normal(x, 1)\n}";
-    ARGUMENT_COUNT,
-    "E0215",
-    "too many or too few arguments",
-    "Every parameter without a default needs an argument, and a call cannot have more arguments than there are parameters.",
-    "fn f(x: real) -> real {\n  return max(x, 0, 1)\n}",
-    "fn f(x: real) -> real {\n  return max(x, 0)\n}";
-    UNKNOWN_ARGUMENT,
-    "E0216",
-    "an unknown argument",
-    "The call names an argument that the function, layer or distribution does not have.",
-    "model M(x: real) -> y: real {\n  y ~ Normal(loc = x, scele = 1)\n}",
-    "model M(x: real) -> y: real {\n  y ~ Normal(loc = x, scale = 1)\n}";
-    ARGUMENT_TWICE,
-    "E0217",
-    "an argument is given twice",
-    "One parameter gets two values: one by position and one by name, or two by name.",
-    "model M(x: real) -> y: real {\n  y ~ Normal(x, 1, loc = 0)\n}",
-    "model M(x: real) -> y: real {\n  y ~ Normal(x, scale = 1)\n}";
-    NOT_CALLABLE,
-    "E0218",
-    "a value that cannot be called",
-    "Only functions, layers and distributions take arguments.",
-    "fn f(x: real) -> real {\n  return x(1)\n}",
-    "fn f(x: real) -> real {\n  return x * 1\n}";
-    DOES_NOT_LIFT,
-    "E0219",
-    "a function that does not work elementwise",
-    "A function of scalars works elementwise on arrays if all its operations are elementwise. This function has an operation that is not elementwise.",
-    "fn pair(x: real) -> real {\n  return sum([x, 1])\n}\n\nfn f(x: real[3]) -> real[3] {\n  return pair(x)\n}",
-    "fn pair(x: real) -> real {\n  return x + 1\n}\n\nfn f(x: real[3]) -> real[3] {\n  return pair(x)\n}";
-    INDEX,
-    "E0220",
-    "an index that does not fit",
-    "An index lies outside its axis or belongs to another axis, or there are more indices than axes.",
-    "fn f(x: real[2]) -> real {\n  return x[2]\n}",
-    "fn f(x: real[2]) -> real {\n  return x[1]\n}";
-    NOT_STATIC,
-    "E0221",
-    "an integer that is not known at compile time",
-    "Dims, ranges and the integer arguments of layers may contain only numbers, constants, names of dims, integer parameters \
-     and loop counters.",
-    "model M(k: int) -> y: real {\n  y ~ Normal(sum(zeros(k)), 1)\n}",
-    "model M(x: real[k]) -> y: real {\n  y ~ Normal(sum(x) + sum(zeros(k)), 1)\n}";
-    DIM_UNSOLVED,
-    "E0222",
-    "a dimension whose size is not determined",
-    "The arguments of this call do not determine the size of a dimension.",
-    "fn half(x: real[n + m]) -> real[n] {\n  return x[0..n]\n}\n\nfn f(x: real[4]) -> real[2] {\n  return half(x)\n}",
-    "fn half(x: real[2 * n]) -> real[n] {\n  return x[0..n]\n}\n\nfn f(x: real[4]) -> real[2] {\n  return half(x)\n}";
-    UNKNOWN_PART,
-    "E0223",
-    "an unknown part of a value",
-    "A distribution has only the parts that its `dist` defines: `log_density(x)`, `draw`, `mean`, `variance`, ..",
-    "dist Twice(first: dist) on real {\n  log_density(x) = first.log_denity(x)\n}",
-    "dist Twice(first: dist) on real {\n  log_density(x) = first.log_density(x)\n}";
-    NOISE,
-    "E0224",
-    "noise outside `draw`",
-    "Random quantities are declared by `~`; `standard_normal()` and similar functions are allowed only in the `draw` of a distribution.",
-    "fn f(x: real) -> real {\n  return x + standard_normal()\n}",
-    "dist Shifted(x: real) on real {\n  draw = x + standard_normal()\n}";
-    TOO_DEEP,
-    "E0225",
-    "an expression that is nested too deeply",
-    "Expressions may be nested 200 levels deep. Give names to subexpressions.",
-    "(an expression with more than 200 levels)",
-    "const A = ((1))";
-    NOT_CONSTANT,
-    "E0226",
-    "a value that is not constant",
-    "Constants, options, start values and bounds of types may contain only numbers, constants and arithmetic.",
-    "const A = [1, 2]",
-    "const A = 1 + 2";
-    WINDOW,
-    "E0227",
-    "a window that does not fit",
-    "The windows of a convolution or a pooling operation must lie inside the image, so a kernel cannot be larger than the \
-     image. `pad` enlarges the image.",
-    "fn f(x: real[1, 4, 4], kernel: real[2, 1, 5, 5]) -> real[2, 1, 1] {\n  return conv(x, kernel)\n}",
-    "fn f(x: real[1, 4, 4], kernel: real[2, 1, 5, 5]) -> real[2, 2, 2] {\n  return conv(pad(x, 1), kernel)\n}";
-    RESHAPE,
-    "E0228",
-    "a reshape that changes the number of elements",
-    "`reshape` keeps the elements and changes the dims, so the product of the dims must stay the same.",
-    "fn f(x: real[6]) -> real[2, 2] {\n  return reshape(x, 2, 2)\n}",
-    "fn f(x: real[6]) -> real[2, 3] {\n  return reshape(x, 2, 3)\n}";
-    GROUPS,
-    "E0230",
-    "groups that do not fit the channels",
-    "The groups of a convolution have equal numbers of channels, so the number of groups must divide the channels of the image and \
-     those of the result. A kernel of `conv` has an input channel for each image channel of one group.",
-    "fn f(x: real[6, 4, 4], kernel: real[8, 1, 3, 3]) -> real[8, 2, 2] {\n  return conv(x, kernel, groups = 4)\n}",
-    "fn f(x: real[6, 4, 4], kernel: real[8, 3, 3, 3]) -> real[8, 2, 2] {\n  return conv(x, kernel, groups = 2)\n}";
-    APPLIED_TWICE,
-    "E0270",
-    "a value on the scale of another parameterisation",
-    "A warning: the argument has the range of another parameterisation. `Bernoulli(sigmoid(x))` uses the probability \
-     `sigmoid(x)` as a logit, and `Poisson(exp(x))` uses the rate `exp(x)` as a log rate. Remove the function, or name the \
-     parameter.",
-    "model M(x: real) -> y: bool {\n  b ~ Normal(0, 1)\n  y ~ Bernoulli(sigmoid(b * x))\n}",
-    "model M(x: real) -> y: bool {\n  b ~ Normal(0, 1)\n  y ~ Bernoulli(p = sigmoid(b * x))\n}";
-    EITHER_SIGN,
-    "E0271",
-    "a scale that can be negative",
-    "A warning: a parameter that can have any real value, or a sum that contains such a parameter, is used where only some \
-     values are allowed, such as positive ones. If the value leaves the allowed range, the density becomes NaN, and training \
-     or the chain stops.",
-    "model M(x: real) -> y: real {\n  sigma ~ Normal(0, 1)\n  y ~ Normal(x, sigma)\n}",
-    "model M(x: real) -> y: real {\n  sigma: positive ~ Normal(0, 1)\n  y ~ Normal(x, sigma)\n}";
-    MIXED_PARAMETERS,
-    "E0272",
-    "parameters of two parameterisations",
-    "Some distributions have several parameterisations. A call may use the parameters of only one of them.",
-    "model M(x: real) -> y: bool {\n  y ~ Bernoulli(logit = x, p = 0.5)\n}",
-    "model M(x: real) -> y: bool {\n  y ~ Bernoulli(logit = x)\n}";
-    SQUARED_DEVIATION,
-    "E0274",
-    "the square of a parameter as a standard deviation",
-    "A warning: distributions take standard deviations, not variances. In `Normal(mu, sigma ^ 2)` the standard deviation is \
-     `sigma ^ 2`, so `sigma` is the square root of the standard deviation, and the prior of `sigma` is a prior on that root.",
-    "model M(x: real) -> y: real {\n  sigma: positive ~ HalfNormal(1)\n  y ~ Normal(x, sigma ^ 2)\n}",
-    "model M(x: real) -> y: real {\n  sigma: positive ~ HalfNormal(1)\n  y ~ Normal(x, sigma)\n}";
+    MISMATCH = "E0211", "a value of the wrong type":
+        "The value does not have the type that is needed here. Arrays are not broadcast: `(n)` and `(n, 1)` are different shapes.",
+        wrong "fn f(x: real[3]) -> real {\n  return x\n}",
+        right "fn f(x: real[3]) -> real {\n  return sum(x)\n}";
+    DIMS = "E0212", "dims that differ":
+        "An elementwise operation takes arrays of equal dims, or an array and a scalar. Arrays are not broadcast.",
+        wrong "fn f(x: real[n], y: real[m]) -> real[n] {\n  return x + y\n}",
+        right "fn f(x: real[n], y: real[n]) -> real[n] {\n  return x + y\n}";
+    MATRIX_PRODUCT = "E0213", "a matrix product that does not fit":
+        "`a @ b` needs as many columns on the left as rows on the right; one side may be a vector.",
+        wrong "fn f(w: real[4, 6], x: real[5]) -> real[4] {\n  return w @ x\n}",
+        right "fn f(w: real[4, 6], x: real[6]) -> real[4] {\n  return w @ x\n}";
+    SUPPORT = "E0214", "a value outside its support":
+        "The value can never be valid for the parameter: for example, it is a negative scale or a probability above one.",
+        wrong "model M(x: real) -> y: real {\n  y ~ Normal(x, -1)\n}",
+        right "model M(x: real) -> y: real {\n  y ~ Normal(x, 1)\n}";
+    ARGUMENT_COUNT = "E0215", "too many or too few arguments":
+        "Every parameter without a default needs an argument, and a call cannot have more arguments than there are parameters.",
+        wrong "fn f(x: real) -> real {\n  return max(x, 0, 1)\n}",
+        right "fn f(x: real) -> real {\n  return max(x, 0)\n}";
+    UNKNOWN_ARGUMENT = "E0216", "an unknown argument":
+        "The call names an argument that the function, layer or distribution does not have.",
+        wrong "model M(x: real) -> y: real {\n  y ~ Normal(loc = x, scele = 1)\n}",
+        right "model M(x: real) -> y: real {\n  y ~ Normal(loc = x, scale = 1)\n}";
+    ARGUMENT_TWICE = "E0217", "an argument is given twice":
+        "One parameter gets two values: one by position and one by name, or two by name.",
+        wrong "model M(x: real) -> y: real {\n  y ~ Normal(x, 1, loc = 0)\n}",
+        right "model M(x: real) -> y: real {\n  y ~ Normal(x, scale = 1)\n}";
+    NOT_CALLABLE = "E0218", "a value that cannot be called":
+        "Only functions, layers and distributions take arguments.",
+        wrong "fn f(x: real) -> real {\n  return x(1)\n}",
+        right "fn f(x: real) -> real {\n  return x * 1\n}";
+    DOES_NOT_LIFT = "E0219", "a function that does not work elementwise":
+        "A function of scalars works elementwise on arrays if all its operations are elementwise. This function has an operation that is not elementwise.",
+        wrong "fn pair(x: real) -> real {\n  return sum([x, 1])\n}\n\nfn f(x: real[3]) -> real[3] {\n  return pair(x)\n}",
+        right "fn pair(x: real) -> real {\n  return x + 1\n}\n\nfn f(x: real[3]) -> real[3] {\n  return pair(x)\n}";
+    INDEX = "E0220", "an index that does not fit":
+        "An index lies outside its axis or belongs to another axis, or there are more indices than axes.",
+        wrong "fn f(x: real[2]) -> real {\n  return x[2]\n}",
+        right "fn f(x: real[2]) -> real {\n  return x[1]\n}";
+    NOT_STATIC = "E0221", "an integer that is not known at compile time":
+        "Dims, ranges and the integer arguments of layers may contain only numbers, constants, names of dims, integer parameters \
+         and loop counters.",
+        wrong "model M(k: int) -> y: real {\n  y ~ Normal(sum(zeros(k)), 1)\n}",
+        right "model M(x: real[k]) -> y: real {\n  y ~ Normal(sum(x) + sum(zeros(k)), 1)\n}";
+    DIM_UNSOLVED = "E0222", "a dimension whose size is not determined":
+        "The arguments of this call do not determine the size of a dimension.",
+        wrong "fn half(x: real[n + m]) -> real[n] {\n  return x[0..n]\n}\n\nfn f(x: real[4]) -> real[2] {\n  return half(x)\n}",
+        right "fn half(x: real[2 * n]) -> real[n] {\n  return x[0..n]\n}\n\nfn f(x: real[4]) -> real[2] {\n  return half(x)\n}";
+    UNKNOWN_PART = "E0223", "an unknown part of a value":
+        "A distribution has only the parts that its `dist` defines: `log_density(x)`, `draw`, `mean`, `variance`, ..",
+        wrong "dist Twice(first: dist) on real {\n  log_density(x) = first.log_denity(x)\n}",
+        right "dist Twice(first: dist) on real {\n  log_density(x) = first.log_density(x)\n}";
+    NOISE = "E0224", "noise outside `draw`":
+        "Random quantities are declared by `~`; `standard_normal()` and similar functions are allowed only in the `draw` of a distribution.",
+        wrong "fn f(x: real) -> real {\n  return x + standard_normal()\n}",
+        right "dist Shifted(x: real) on real {\n  draw = x + standard_normal()\n}";
+    TOO_DEEP = "E0225", "an expression that is nested too deeply":
+        "Expressions may be nested 200 levels deep. Give names to subexpressions.",
+        wrong "(an expression with more than 200 levels)",
+        right "const A = ((1))";
+    NOT_CONSTANT = "E0226", "a value that is not constant":
+        "Constants, options, start values and bounds of types may contain only numbers, constants and arithmetic.",
+        wrong "const A = [1, 2]",
+        right "const A = 1 + 2";
+    WINDOW = "E0227", "a window that does not fit":
+        "The windows of a convolution or a pooling operation must lie inside the image, so a kernel cannot be larger than the \
+         image. `pad` enlarges the image.",
+        wrong "fn f(x: real[1, 4, 4], kernel: real[2, 1, 5, 5]) -> real[2, 1, 1] {\n  return conv(x, kernel)\n}",
+        right "fn f(x: real[1, 4, 4], kernel: real[2, 1, 5, 5]) -> real[2, 2, 2] {\n  return conv(pad(x, 1), kernel)\n}";
+    RESHAPE = "E0228", "a reshape that changes the number of elements":
+        "`reshape` keeps the elements and changes the dims, so the product of the dims must stay the same.",
+        wrong "fn f(x: real[6]) -> real[2, 2] {\n  return reshape(x, 2, 2)\n}",
+        right "fn f(x: real[6]) -> real[2, 3] {\n  return reshape(x, 2, 3)\n}";
+    APPLIED_TWICE = "E0270", "a value on the scale of another parameterisation":
+        "A warning: the argument has the range of another parameterisation. `Bernoulli(sigmoid(x))` uses the probability \
+         `sigmoid(x)` as a logit, and `Poisson(exp(x))` uses the rate `exp(x)` as a log rate. Remove the function, or name the \
+         parameter.",
+        wrong "model M(x: real) -> y: bool {\n  b ~ Normal(0, 1)\n  y ~ Bernoulli(sigmoid(b * x))\n}",
+        right "model M(x: real) -> y: bool {\n  b ~ Normal(0, 1)\n  y ~ Bernoulli(p = sigmoid(b * x))\n}";
+    EITHER_SIGN = "E0271", "a scale that can be negative":
+        "A warning: a parameter that can have any real value, or a sum that contains such a parameter, is used where only some \
+         values are allowed, such as positive ones. If the value leaves the allowed range, the density becomes NaN, and training \
+         or the chain stops.",
+        wrong "model M(x: real) -> y: real {\n  sigma ~ Normal(0, 1)\n  y ~ Normal(x, sigma)\n}",
+        right "model M(x: real) -> y: real {\n  sigma: positive ~ Normal(0, 1)\n  y ~ Normal(x, sigma)\n}";
+    MIXED_PARAMETERS = "E0272", "parameters of two parameterisations":
+        "Some distributions have several parameterisations. A call may use the parameters of only one of them.",
+        wrong "model M(x: real) -> y: bool {\n  y ~ Bernoulli(logit = x, p = 0.5)\n}",
+        right "model M(x: real) -> y: bool {\n  y ~ Bernoulli(logit = x)\n}";
+    SQUARED_DEVIATION = "E0274", "the square of a parameter as a standard deviation":
+        "A warning: distributions take standard deviations, not variances. In `Normal(mu, sigma ^ 2)` the standard deviation is \
+         `sigma ^ 2`, so `sigma` is the square root of the standard deviation, and the prior of `sigma` is a prior on that root.",
+        wrong "model M(x: real) -> y: real {\n  sigma: positive ~ HalfNormal(1)\n  y ~ Normal(x, sigma ^ 2)\n}",
+        right "model M(x: real) -> y: real {\n  sigma: positive ~ HalfNormal(1)\n  y ~ Normal(x, sigma)\n}";
+    GROUPS = "E0230", "groups that do not fit the channels":
+        "The groups of a convolution have equal numbers of channels, so the number of groups must divide the channels of the image and \
+         those of the result. A kernel of `conv` has an input channel for each image channel of one group.",
+        wrong "fn f(x: real[6, 4, 4], kernel: real[8, 1, 3, 3]) -> real[8, 2, 2] {\n  return conv(x, kernel, groups = 4)\n}",
+        right "fn f(x: real[6, 4, 4], kernel: real[8, 3, 3, 3]) -> real[8, 2, 2] {\n  return conv(x, kernel, groups = 2)\n}";
 }
 
 /// Warns about a parameter on the reals passed as a scale. `site` is the name of the parameter and the position of its declaration in the
@@ -303,6 +257,64 @@ reports! {
         = error(SUPPORT, span, "the padding removes all elements of an axis of {whole}")
         .label("removed at both ends")
         .help("use a smaller padding: `2 * padding` must be less than {whole}");
+
+    /// Reports a reduction that needs at least one element, over a range that is empty for some values of a
+    /// counter.
+    fn empty_range(span: Span, reduction: &str)
+        = error(SUPPORT, span, "`{reduction}` needs at least one element, but this range is empty for some values of the loop counter")
+        .label("empty for some values of the loop counter")
+        .help("start the counter at a value for which the range is not empty")
+        .help("or give a value for the empty range: `if t > 1 {{ {reduction}(..) }} else {{ 0 }}`");
+
+    /// Reports too many arguments.
+    fn too_many(span: Span, callee: &str, expected: usize, found: usize)
+        = error(ARGUMENT_COUNT, span, "`{callee}` takes {}, found {found}", count(expected, "argument"));
+
+    /// Reports a parameter without an argument.
+    fn missing(span: Span, callee: &str, names: &[&str])
+        = error(ARGUMENT_COUNT, span, "`{callee}` needs {}", quoted(names.iter().copied()))
+        .label("missing here");
+
+    /// Reports an argument given twice.
+    fn argument_twice(name: &str, first: Span, second: Span)
+        = error(ARGUMENT_TWICE, second, "`{name}` is given twice")
+        .label("given again here")
+        .also(first, "first given here");
+
+    /// Reports a call of a value that cannot be called: it is not a function, layer or distribution.
+    fn not_callable(span: Span, found: &str)
+        = error(NOT_CALLABLE, span, "expected a function, a layer or a distribution, found {found}");
+
+    /// Reports a function of scalars that cannot be applied to an array.
+    fn does_not_lift(span: Span, callee: &str, found: &str, at: Span, what: &str)
+        = error(DOES_NOT_LIFT, span, "`{callee}` needs a scalar, found {found}")
+        .label("this is {found}")
+        .also(at, "`{callee}` does not work elementwise on arrays because of {what}")
+        .help("apply it to the elements: `[{callee}(x[i]) for i in 0..length(x)]`");
+
+    /// Reports an integer that must be known before the run but is not.
+    fn not_static(span: Span, what: &str)
+        = error(NOT_STATIC, span, "{what} must be known at compile time")
+        .label("not a compile-time constant")
+        .help("use a number, a `const`, the name of a dim, an integer parameter or a loop counter");
+
+    /// Reports a dimension that the arguments of a call do not determine.
+    fn dim_unsolved(span: Span, callee: &str, dim: &str)
+        = error(DIM_UNSOLVED, span, "the arguments of `{callee}` do not determine the dimension `{dim}`");
+
+    /// Reports noise in a place where noise is not allowed.
+    fn noise(span: Span, name: &str)
+        = error(NOISE, span, "`{name}` is allowed only in the `draw` of a distribution")
+        .help("declare a random quantity with `~`");
+
+    /// Reports an expression that is nested too deeply.
+    fn too_deep(span: Span)
+        = error(TOO_DEEP, span, "this expression is nested too deeply")
+        .help("give names to subexpressions, or write a long sum as `sum(.. for i in 0..n)`");
+
+    /// Reports a value that must be constant but is not.
+    fn not_constant(span: Span, what: &str)
+        = error(NOT_CONSTANT, span, "{what} must be a constant number");
 
     /// Reports a reduction that needs at least one element, over a range that is empty for some values of a
     /// counter.
