@@ -80,7 +80,9 @@ pub(crate) trait Method {
 
     /// Returns the reason why the method rejects models with running means, or `None` if it supports them. The reason is a clause without a full
     /// stop. If a method supports them, its predictions use, for each draw of the weights, the means that belong to this draw.
-    fn without_running_means(&self) -> Option<&'static str>;
+    fn without_running_means(&self) -> Option<&'static str> {
+        None
+    }
 
     /// If predictions are not means over draws of all parameters, returns the reason. It is the predicate of a sentence whose subject is the
     /// method.
@@ -127,9 +129,5 @@ struct Absent;
 impl Method for Absent {
     fn programs(&self, compilation: &mut Compilation<'_>, _: Parts<'_>) -> BuiltPrograms {
         Err(diagnostics::absent_method(compilation.item).into())
-    }
-
-    fn without_running_means(&self) -> Option<&'static str> {
-        None
     }
 }

@@ -54,10 +54,6 @@ impl Method for Collapses {
         true
     }
 
-    fn without_running_means(&self) -> Option<&'static str> {
-        None
-    }
-
     fn without_draws(&self, _: &MethodDef) -> Option<&'static str> {
         Some("integrates over parameters")
     }

@@ -23,10 +23,6 @@ impl Method for Drops {
         true
     }
 
-    fn without_running_means(&self) -> Option<&'static str> {
-        None
-    }
-
     fn without_draws(&self, _: &MethodDef) -> Option<&'static str> {
         Some("draws masks, not parameters")
     }

@@ -36,10 +36,6 @@ impl Method for Averages {
     fn minimises_loss(&self) -> bool {
         true
     }
-
-    fn without_running_means(&self) -> Option<&'static str> {
-        None
-    }
 }
 
 /// The method `ensemble`: the maxima from several training runs.
@@ -61,10 +57,6 @@ impl Method for Ensembles {
 
     fn minimises_loss(&self) -> bool {
         true
-    }
-
-    fn without_running_means(&self) -> Option<&'static str> {
-        None
     }
 }
 

@@ -28,10 +28,6 @@ impl Method for Trains {
         true
     }
 
-    fn without_running_means(&self) -> Option<&'static str> {
-        None
-    }
-
     fn without_draws(&self, method: &MethodDef) -> Option<&'static str> {
         method
             .finds_point()
