@@ -91,6 +91,15 @@ pub struct EvaluationRows {
     pub differences: usize,
 }
 
+/// The options by which a sampler follows gradients of batches.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct GradientBatches {
+    /// The number of rows per gradient; 0 means all rows.
+    pub batch: usize,
+    /// The step size over the run.
+    pub schedule: Steps,
+}
+
 /// The properties of a sampler on which the rest of a run depends. The default implementations
 /// describe a Metropolis sampler that reads all rows and does not adapt.
 pub trait SamplerPart {
@@ -114,14 +123,19 @@ pub trait SamplerPart {
         false
     }
 
+    /// Returns how the sampler follows gradients of batches without an acceptance step; `None` for other samplers.
+    fn gradient_batches(&self) -> Option<GradientBatches> {
+        None
+    }
+
     /// Returns whether an iteration ends with an acceptance step, which rejects points without a finite density.
     fn has_acceptance_step(&self) -> bool {
-        true
+        self.gradient_batches().is_none()
     }
 
     /// Returns whether every evaluation reads all rows.
     fn reads_all(&self) -> bool {
-        true
+        self.gradient_batches().is_none()
     }
 
     /// Returns whether iterations need gradients.
@@ -136,13 +150,14 @@ pub trait SamplerPart {
 
     /// Returns the schedule of the step size.
     fn schedule(&self) -> Steps {
-        Steps::Constant
+        self.gradient_batches()
+            .map_or(Steps::Constant, |own| own.schedule)
     }
 
     /// Returns the numbers of rows that an evaluation reads, if there are `rows` rows.
     fn evaluation(&self, rows: usize) -> EvaluationRows {
         EvaluationRows {
-            gradient: rows,
+            gradient: batch(self.gradient_batches().map_or(0, |own| own.batch), rows),
             differences: 0,
         }
     }
@@ -165,8 +180,8 @@ pub trait SamplerPart {
     /// # Errors
     /// Returns the first incompatible options.
     fn check(&self, rows: usize, chains: &ChainOptions) -> Result<(), OptionConflict> {
-        let _ = (rows, chains);
-        Ok(())
+        let _ = rows;
+        self.schedule().check(chains)
     }
 
     /// Checks that the options are possible for data files with these numbers of rows.

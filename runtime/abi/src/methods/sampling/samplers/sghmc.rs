@@ -1,8 +1,7 @@
 //! Stochastic-gradient Hamiltonian Monte Carlo (Chen, Fox and Guestrin 2014, equation 15).
 
 use super::sgld::SgldOptions;
-use super::{EvaluationRows, SamplerKind, SamplerPart, batch, sampler, stan};
-use crate::method::conflict::OptionConflict;
+use super::{GradientBatches, SamplerKind, SamplerPart, sampler, stan};
 use crate::method::declare::options;
 use crate::method::options::listed;
 use crate::method::{MethodDef, OptionKind, Phase};
@@ -32,27 +31,11 @@ options! {
 }
 
 impl SamplerPart for SghmcOptions {
-    fn has_acceptance_step(&self) -> bool {
-        false
-    }
-
-    fn reads_all(&self) -> bool {
-        false
-    }
-
-    fn schedule(&self) -> Steps {
-        self.schedule
-    }
-
-    fn evaluation(&self, rows: usize) -> EvaluationRows {
-        EvaluationRows {
-            gradient: batch(self.batch, rows),
-            differences: 0,
-        }
-    }
-
-    fn check(&self, _: usize, chains: &ChainOptions) -> Result<(), OptionConflict> {
-        self.schedule.check(chains)
+    fn gradient_batches(&self) -> Option<GradientBatches> {
+        Some(GradientBatches {
+            batch: self.batch,
+            schedule: self.schedule,
+        })
     }
 
     fn stan_settings(&self) -> Vec<(usize, String)> {

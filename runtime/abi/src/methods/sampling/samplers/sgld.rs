@@ -1,7 +1,6 @@
 //! Stochastic-gradient Langevin dynamics (Welling and Teh 2011): `theta' = theta + eta gradient + sqrt(2 eta) noise`.
 
-use super::{EvaluationRows, SamplerKind, SamplerPart, batch, sampler, stan};
-use crate::method::conflict::OptionConflict;
+use super::{GradientBatches, SamplerKind, SamplerPart, sampler, stan};
 use crate::method::declare::options;
 use crate::method::options::{POSITIVE, from, listed};
 use crate::method::{MethodDef, Phase};
@@ -32,27 +31,11 @@ options! {
 }
 
 impl SamplerPart for SgldOptions {
-    fn has_acceptance_step(&self) -> bool {
-        false
-    }
-
-    fn reads_all(&self) -> bool {
-        false
-    }
-
-    fn schedule(&self) -> Steps {
-        self.schedule
-    }
-
-    fn evaluation(&self, rows: usize) -> EvaluationRows {
-        EvaluationRows {
-            gradient: batch(self.batch, rows),
-            differences: 0,
-        }
-    }
-
-    fn check(&self, _: usize, chains: &ChainOptions) -> Result<(), OptionConflict> {
-        self.schedule.check(chains)
+    fn gradient_batches(&self) -> Option<GradientBatches> {
+        Some(GradientBatches {
+            batch: self.batch,
+            schedule: self.schedule,
+        })
     }
 
     fn stan_settings(&self) -> Vec<(usize, String)> {
