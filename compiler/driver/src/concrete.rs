@@ -1,5 +1,6 @@
 //! Evaluates distributions whose parameters are numbers: draws and densities.
 
+use bnnc_base::reasons;
 use bnnc_base::shape::{Dim, Sizes};
 use bnnc_graph::dist::{Instance, Support};
 use bnnc_graph::eval::{evaluate, evaluate_all};
@@ -8,7 +9,6 @@ use bnnc_graph::tensor::Tensor;
 use bnnc_math::philox;
 use bnnc_rewrite::batch::batch;
 use bnnc_rewrite::density::prefix_noise;
-use std::fmt;
 use std::sync::Arc;
 
 /// The largest number of values in the table of probabilities of a discrete distribution that has
@@ -18,24 +18,15 @@ const LONGEST_TABLE: usize = 1 << 20;
 /// The largest total probability of the values that a table may omit.
 const LEFT_OUT: f64 = 1e-13;
 
-/// Why a distribution cannot be sampled. The field is the name of the distribution.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum NoDraws {
-    /// The distribution does not define a sampler.
-    NoSampler(String),
-    /// The distribution is discrete and has too many values for a table of probabilities.
-    TooWide(String),
-}
-
-impl fmt::Display for NoDraws {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            NoDraws::NoSampler(name) => write!(
-                f,
-                "`{name}` cannot be drawn from here, because it has no sampler for such values yet"
-            ),
-            NoDraws::TooWide(name) => write!(f, "`{name}` is too wide to tabulate"),
-        }
+reasons! {
+    /// Why a distribution cannot be sampled. The field is the name of the distribution.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub enum NoDraws {
+        /// The distribution does not define a sampler.
+        NoSampler(name: String)
+            = "`{name}` cannot be drawn from here, because it has no sampler for such values yet";
+        /// The distribution is discrete and has too many values for a table of probabilities.
+        TooWide(name: String) = "`{name}` is too wide to tabulate";
     }
 }
 

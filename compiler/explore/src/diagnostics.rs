@@ -1,21 +1,23 @@
 //! The errors of the explorer.
 
 use bnnc_base::fault::Fault;
+use bnnc_base::reasons;
 use bnnc_driver::infer::CompileFailure;
 use bnnc_driver::program::CheckedProgram;
 use bnnc_driver::render;
-use std::fmt;
 
-/// The reason why a request does not have a result.
-#[derive(Clone, Debug, PartialEq)]
-pub enum ExploreError {
-    /// A parameter of the request is missing, wrong or beyond a limit.
-    Request(String),
-    /// The program of the question has errors. The text contains the same diagnostics as on the
-    /// command line, without colours.
-    Program(String),
-    /// The compilation or the measurement reached a limit, or failed because `bnnc` has a bug.
-    Fault(Fault),
+reasons! {
+    /// The reason why a request does not have a result.
+    #[derive(Clone, Debug, PartialEq)]
+    pub enum ExploreError {
+        /// A parameter of the request is missing, wrong or beyond a limit.
+        Request(text: String) = "{text}";
+        /// The program of the question has errors. The text contains the same diagnostics as on the
+        /// command line, without colours.
+        Program(text: String) = "{text}";
+        /// The compilation or the measurement reached a limit, or failed because `bnnc` has a bug.
+        Fault(why: Fault) = "{why}";
+    }
 }
 
 impl ExploreError {
@@ -35,14 +37,5 @@ impl ExploreError {
 impl From<Fault> for ExploreError {
     fn from(fault: Fault) -> ExploreError {
         ExploreError::Fault(fault)
-    }
-}
-
-impl fmt::Display for ExploreError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            ExploreError::Request(text) | ExploreError::Program(text) => f.write_str(text),
-            ExploreError::Fault(fault) => fault.fmt(f),
-        }
     }
 }

@@ -4,6 +4,7 @@
 
 use super::show::number;
 use bnnc_base::fault::Fault;
+use bnnc_base::reasons;
 use bnnc_base::shape::Sizes;
 use bnnc_driver::concrete::{Concrete, NoDraws, SampleSummary};
 use bnnc_graph::builder::Builder;
@@ -15,42 +16,28 @@ use bnnc_graph::tensor::Tensor;
 use bnnc_rewrite::density::SitePrior;
 use bnnc_rewrite::kl::finite::Finiteness;
 use bnnc_rewrite::kl::{self, Placement};
-use std::fmt;
 use std::sync::Arc;
 
-/// The reason why a KL divergence cannot be computed.
-#[derive(Clone, Debug)]
-pub enum NoDivergence {
-    /// One of the distributions cannot be sampled, or its probabilities cannot be tabulated.
-    Draws(NoDraws),
-    /// The second distribution is improper. The field is its name.
-    Improper(String),
-    /// The log density of one of the distributions is NaN at a draw. The fields are the names of both distributions.
-    NotANumber(String, String),
-    /// The search for a closed form failed.
-    Search(Fault),
+reasons! {
+    /// The reason why a KL divergence cannot be computed.
+    #[derive(Clone, Debug)]
+    pub enum NoDivergence {
+        /// One of the distributions cannot be sampled, or its probabilities cannot be tabulated.
+        Draws(why: NoDraws) = "{why}";
+        /// The second distribution is improper. The field is its name.
+        Improper(name: String)
+            = "`{name}` is improper: the KL divergence from it is known only up to a constant";
+        /// The log density of one of the distributions is NaN at a draw. The fields are the names of both distributions.
+        NotANumber(q: String, p: String)
+            = "the KL divergence is not known: a log density of `{q}` or `{p}` is not a number at a draw";
+        /// The search for a closed form failed.
+        Search(why: Fault) = "{why}";
+    }
 }
 
 impl From<NoDraws> for NoDivergence {
     fn from(why: NoDraws) -> NoDivergence {
         NoDivergence::Draws(why)
-    }
-}
-
-impl fmt::Display for NoDivergence {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            NoDivergence::Draws(why) => why.fmt(f),
-            NoDivergence::Improper(name) => write!(
-                f,
-                "`{name}` is improper: the KL divergence from it is known only up to a constant"
-            ),
-            NoDivergence::Search(fault) => fault.fmt(f),
-            NoDivergence::NotANumber(q, p) => write!(
-                f,
-                "the KL divergence is not known: a log density of `{q}` or `{p}` is not a number at a draw"
-            ),
-        }
     }
 }
 

@@ -350,3 +350,46 @@ macro_rules! reports {
         }
     )*};
 }
+
+/// Declares enumerations of reasons that messages quote, and implements their `Display`. The text of a variant is
+/// a format string, which must name all fields of the variant.
+///
+/// ```
+/// bnnc_base::reasons! {
+///     /// The reason why a file cannot be read.
+///     pub enum Unreadable {
+///         /// The file has no rows.
+///         Empty = "it has no rows";
+///         /// The file has a row that is too long. The field is the number of this row.
+///         Long(row: usize) = "row {row} is too long";
+///     }
+/// }
+/// assert_eq!(Unreadable::Long(3).to_string(), "row 3 is too long");
+/// ```
+#[macro_export]
+macro_rules! reasons {
+    ($(
+        $(#[$about:meta])*
+        $shown:vis enum $name:ident {$(
+            $(#[$doc:meta])*
+            $variant:ident
+                $(($($place:ident: $place_ty:ty),+))?
+                $({$($(#[$field_doc:meta])* $field:ident: $field_ty:ty),+ $(,)?})?
+                = $text:literal;
+        )+}
+    )+) => {$(
+        $(#[$about])*
+        $shown enum $name {$(
+            $(#[$doc])*
+            $variant $(($($place_ty),+))? $({$($(#[$field_doc])* $field: $field_ty),+})?,
+        )+}
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                match self {$(
+                    $name::$variant $(($($place),+))? $({$($field),+})? => write!(f, $text),
+                )+}
+            }
+        }
+    )+};
+}

@@ -3,7 +3,7 @@
 use super::facts::{ColumnFacts, ColumnMoments};
 use super::guess::is_named_as_groups;
 use bnnc_base::number::rounded;
-use std::fmt;
+use bnnc_base::reasons;
 
 /// The distribution of the output, and the numbers from the data on which the program's priors depend.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -85,31 +85,18 @@ const LARGEST_COUNT: f64 = 100.0;
 /// bounded counts often are.
 const LARGEST_RATING_RATIO: f64 = 0.8;
 
-/// The reason why a column cannot be an output.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum UnusableOutput {
-    /// The column has the same value in every row.
-    Constant,
-    /// The column contains different integers that are equal in double precision.
-    Rounded,
-    /// The column contains texts that look like numbers.
-    NumbersAsText,
-    /// The column contains texts. The fields are the number of different values and the number of rows.
-    Texts(usize, usize),
-}
-
-impl fmt::Display for UnusableOutput {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            UnusableOutput::Constant => f.write_str("it has the same value in every row"),
-            UnusableOutput::Rounded => {
-                f.write_str("it has integers beyond 2^53, which reals cannot tell apart")
-            }
-            UnusableOutput::NumbersAsText => f.write_str("its numbers are written as text"),
-            UnusableOutput::Texts(values, rows) => {
-                write!(f, "it is text with {values} different values in {rows} rows")
-            }
-        }
+reasons! {
+    /// The reason why a column cannot be an output.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum UnusableOutput {
+        /// The column has the same value in every row.
+        Constant = "it has the same value in every row";
+        /// The column contains different integers that are equal in double precision.
+        Rounded = "it has integers beyond 2^53, which reals cannot tell apart";
+        /// The column contains texts that look like numbers.
+        NumbersAsText = "its numbers are written as text";
+        /// The column contains texts. The fields are the number of different values and the number of rows.
+        Texts(values: usize, rows: usize) = "it is text with {values} different values in {rows} rows";
     }
 }
 
