@@ -55,13 +55,7 @@ pub fn elaborate(
         }
         let Some(line) = item.lines.iter().find(|line| covers(line, &site.name)) else {
             if rest == Rest::Method {
-                sites.push(family(
-                    module,
-                    site,
-                    point_family(module, item.span)?,
-                    &[],
-                    item.span,
-                )?);
+                sites.push(Line::point(module, item.span)?.family(site)?);
                 continue;
             }
             return Err(limit(
@@ -72,9 +66,15 @@ pub fn elaborate(
         sites.push(match &line.value {
             PosteriorValue::Family(dist, given) => {
                 let members = members(module, line, *dist, model);
+                let line = Line {
+                    module,
+                    dist: *dist,
+                    given,
+                    span: line.span,
+                };
                 match members.len() {
-                    0 | 1 => family(module, site, *dist, given, line.span)?,
-                    _ => group(module, &members, *dist, given, line.span)?,
+                    0 | 1 => line.family(site)?,
+                    _ => line.group(&members)?,
                 }
             }
             PosteriorValue::From(infer, path) => from(module, site, line, *infer, path)?,
@@ -91,24 +91,12 @@ pub fn elaborate(
 /// # Errors
 /// Fails only if the library does not contain a family of point estimates.
 pub fn point(module: &Module, model: &Model, span: Span) -> Elaborated<ApproximatePosterior> {
-    let dist = point_family(module, span)?;
-    let sites = model
-        .sites
-        .iter()
-        .map(|site| family(module, site, dist, &[], span));
+    let line = Line::point(module, span)?;
+    let sites = model.sites.iter().map(|site| line.family(site));
     Ok(ApproximatePosterior {
         name: "point".to_owned(),
         sites: sites.collect::<Result<_, _>>()?,
     })
-}
-
-fn point_family(module: &Module, span: Span) -> Elaborated<DistId> {
-    // Items of the library come before items of the program.
-    let found = module
-        .dists
-        .ids()
-        .find(|id| module.dists[*id].measure == MeasureKind::Point);
-    found.ok_or_else(|| limit(span, "the library has no family of point estimates"))
 }
 
 fn covers(line: &PosteriorLine, site: &str) -> bool {
@@ -140,95 +128,8 @@ fn members(module: &Module, line: &PosteriorLine, dist: DistId, model: &Model) -
     line.sites.iter().flat_map(|(path, _)| of_path(path)).collect()
 }
 
-/// Builds the family of several sites, over the concatenated unconstrained coordinates of all these sites.
-fn group(
-    module: &Module,
-    members: &[Site],
-    dist: DistId,
-    given: &[(Arc<str>, StartValue)],
-    span: Span,
-) -> Elaborated<SitePosterior> {
-    let line = Line {
-        module,
-        dist,
-        given,
-        span,
-    };
-    let parts: Vec<(Arc<str>, Shape)> = members
-        .iter()
-        .map(|site| (site.name.clone(), line.value_of(site).shape))
-        .collect();
-    let count = parts.iter().map(|(_, shape)| elements(shape)).sum();
-    let (family, whole) = line.instance(Type::real(Shape::fixed(&[count])))?;
-    let shares: Vec<Share> = whole
-        .iter()
-        .map(|(_, ty, _)| joint::share(&ty.shape, &parts))
-        .collect();
-    let mut params = Vec::new();
-    for ((name, ty, support), share) in whole.iter().zip(&shares) {
-        let start = |shape: &Shape, site: &Site| line.start(name, *support, shape, site);
-        match share {
-            Share::Rows(rows) => {
-                for (site, shape) in members.iter().zip(rows) {
-                    params.push(FamilyParam {
-                        name: format!("{}/{name}", site.name).into(),
-                        ty: ty.with_shape(shape.clone()),
-                        support: *support,
-                        start: start(shape, site)?,
-                    });
-                }
-            }
-            Share::Whole => params.push(FamilyParam {
-                name: name.clone(),
-                ty: ty.clone(),
-                support: *support,
-                start: start(&ty.shape, &members[0])?,
-            }),
-        }
-    }
-    let names: Vec<&str> = members.iter().map(|site| &*site.name).collect();
-    Ok(SitePosterior {
-        site: names.join("+").into(),
-        members: members.to_vec(),
-        family: Arc::new(joint::gathered(&family, &shares, &params)),
-        params,
-    })
-}
-
 fn elements(shape: &Shape) -> usize {
     shape.static_sizes().unwrap_or_default().iter().product()
-}
-
-/// Builds the family of one site.
-fn family(
-    module: &Module,
-    site: &Site,
-    dist: DistId,
-    given: &[(Arc<str>, StartValue)],
-    span: Span,
-) -> Elaborated<SitePosterior> {
-    let line = Line {
-        module,
-        dist,
-        given,
-        span,
-    };
-    let (instance, params) = line.instance(line.value_of(site))?;
-    let params = params.into_iter().map(|(name, ty, support)| {
-        let start = line.start(&name, support, &ty.shape, site)?;
-        Ok(FamilyParam {
-            name,
-            ty,
-            support,
-            start,
-        })
-    });
-    Ok(SitePosterior {
-        site: site.name.clone(),
-        members: Vec::new(),
-        params: params.collect::<Elaborated<_>>()?,
-        family: Arc::new(instance),
-    })
 }
 
 /// A line `~ Family(starts)` of a posterior.
@@ -243,6 +144,84 @@ struct Line<'a> {
 type Param = (Arc<str>, Type, Support);
 
 impl<'a> Line<'a> {
+    /// Returns a line with the family of point estimates.
+    fn point(module: &'a Module, span: Span) -> Elaborated<Line<'a>> {
+        // Items of the library come before items of the program.
+        let found = module
+            .dists
+            .ids()
+            .find(|id| module.dists[*id].measure == MeasureKind::Point);
+        Ok(Line {
+            module,
+            dist: found.ok_or_else(|| limit(span, "the library has no family of point estimates"))?,
+            given: &[],
+            span,
+        })
+    }
+
+    /// Builds the family of several sites, over the concatenated unconstrained coordinates of all these sites.
+    fn group(&self, members: &[Site]) -> Elaborated<SitePosterior> {
+        let parts: Vec<(Arc<str>, Shape)> = members
+            .iter()
+            .map(|site| (site.name.clone(), self.value_of(site).shape))
+            .collect();
+        let count = parts.iter().map(|(_, shape)| elements(shape)).sum();
+        let (family, whole) = self.instance(Type::real(Shape::fixed(&[count])))?;
+        let shares: Vec<Share> = whole
+            .iter()
+            .map(|(_, ty, _)| joint::share(&ty.shape, &parts))
+            .collect();
+        let mut params = Vec::new();
+        for ((name, ty, support), share) in whole.iter().zip(&shares) {
+            let start = |shape: &Shape, site: &Site| self.start(name, *support, shape, site);
+            match share {
+                Share::Rows(rows) => {
+                    for (site, shape) in members.iter().zip(rows) {
+                        params.push(FamilyParam {
+                            name: format!("{}/{name}", site.name).into(),
+                            ty: ty.with_shape(shape.clone()),
+                            support: *support,
+                            start: start(shape, site)?,
+                        });
+                    }
+                }
+                Share::Whole => params.push(FamilyParam {
+                    name: name.clone(),
+                    ty: ty.clone(),
+                    support: *support,
+                    start: start(&ty.shape, &members[0])?,
+                }),
+            }
+        }
+        let names: Vec<&str> = members.iter().map(|site| &*site.name).collect();
+        Ok(SitePosterior {
+            site: names.join("+").into(),
+            members: members.to_vec(),
+            family: Arc::new(joint::gathered(&family, &shares, &params)),
+            params,
+        })
+    }
+
+    /// Builds the family of one site.
+    fn family(&self, site: &Site) -> Elaborated<SitePosterior> {
+        let (instance, params) = self.instance(self.value_of(site))?;
+        let params = params.into_iter().map(|(name, ty, support)| {
+            let start = self.start(&name, support, &ty.shape, site)?;
+            Ok(FamilyParam {
+                name,
+                ty,
+                support,
+                start,
+            })
+        });
+        Ok(SitePosterior {
+            site: site.name.clone(),
+            members: Vec::new(),
+            params: params.collect::<Elaborated<_>>()?,
+            family: Arc::new(instance),
+        })
+    }
+
     fn item(&self) -> &'a DistItem {
         &self.module.dists[self.dist]
     }
@@ -464,7 +443,7 @@ fn from(
     infer: InferId,
     path: &str,
 ) -> Elaborated<SitePosterior> {
-    let mut posterior = family(module, site, point_family(module, line.span)?, &[], line.span)?;
+    let mut posterior = Line::point(module, line.span)?.family(site)?;
     let source = match path.strip_suffix(".*") {
         Some(prefix) => {
             let own = line.sites.iter().find_map(|(own, _)| {
