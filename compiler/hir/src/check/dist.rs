@@ -42,18 +42,10 @@ pub fn check(session: &mut CheckSession<'_>, id: DistId, item: &DistDecl, librar
     let joint = matches!(&on, Ty::Tensor(Elem::Real(Support::Real), dims) if dims.len() == 1);
     let mut dist = DistItem {
         groups: joint,
-        others: session.module.dists[id].others.clone(),
-        measure: MeasureKind::Density,
-        name: item.name.name.clone(),
         elementwise: scalar(&on) && params.iter().all(|param| scalar(&param.param.ty)),
-        doc: session.module.dists[id].doc.clone(),
-        locals: Default::default(),
         params,
         on,
-        mixture: false,
-        ends: Default::default(),
-        functions: Vec::new(),
-        values: Vec::new(),
+        ..session.module.dists[id].clone()
     };
     let mut seen: HashMap<Defined, Span> = HashMap::new();
     for line in &item.body {

@@ -47,15 +47,13 @@ pub fn check_fn(session: &mut CheckSession<'_>, id: FnId, item: &ast::FnDecl, li
     body.defaults(&item.params, &mut params);
     let result = body.ty(&item.result, false);
     let statements = body.block(&item.body, Some((&result, item.result.span)), item.name.span);
-    let doc = session.module.fns[id].doc.clone();
     let (locals, diagnostics) = body.finish();
     session.diagnostics.extend(diagnostics);
     session.module.fns[id] = FnItem {
-        name: item.name.name.clone(),
-        doc,
         locals,
         params,
         result,
         body: statements,
+        ..session.module.fns[id].clone()
     };
 }

@@ -40,14 +40,11 @@ pub fn check(session: &mut CheckSession<'_>, id: LayerId, item: &ast::LayerDecl,
     body.uncalled_layers();
     let taken: Vec<LocalId> = inputs.iter().map(|input| input.local).collect();
     body.missing_activations(&taken, &statements);
-    let doc = session.module.layers[id].doc.clone();
     let start = body.start.map(|(rule, _)| rule);
     let applied = std::mem::take(&mut body.applied);
     let (locals, diagnostics) = body.finish();
     session.diagnostics.extend(diagnostics);
     session.module.layers[id] = LayerItem {
-        name: item.name.name.clone(),
-        doc,
         locals,
         params,
         start,
@@ -55,6 +52,7 @@ pub fn check(session: &mut CheckSession<'_>, id: LayerId, item: &ast::LayerDecl,
         inputs,
         result,
         body: statements,
+        ..session.module.layers[id].clone()
     };
 }
 

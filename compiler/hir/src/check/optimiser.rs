@@ -19,16 +19,15 @@ const DEFINITIONS: &[&str] = &["state", "next", "step"];
 pub fn empty(name: Arc<str>, doc: String, span: Span) -> OptimiserItem {
     let mut locals = Locals::default();
     let [gradient, parameter, iteration] = predefined(&mut locals, span);
-    let (params, states) = (Vec::new(), Vec::new());
     OptimiserItem {
         name,
         doc,
         locals,
-        params,
+        params: Vec::new(),
         gradient,
         parameter,
         iteration,
-        states,
+        states: Vec::new(),
         step: None,
     }
 }
@@ -47,11 +46,11 @@ fn predefined(locals: &mut Locals, span: Span) -> [LocalId; 3] {
 /// Checks an `optimiser` item.
 pub fn check(session: &mut CheckSession<'_>, id: OptimiserId, item: &ast::OptimiserDecl, library: bool) {
     let mut body = session.body(BodyKind::Optimiser, library, &item.name.name);
-    let [gradient, parameter, iteration] = predefined(&mut body.locals, item.name.span);
-    body.used.extend([gradient, parameter, iteration]);
+    let predefined = predefined(&mut body.locals, item.name.span);
+    body.used.extend(predefined);
     let names = ["gradient", "parameter", "iteration"].map(Arc::from);
     if let Some(scope) = body.scopes.last_mut() {
-        scope.extend(names.into_iter().zip([gradient, parameter, iteration]));
+        scope.extend(names.into_iter().zip(predefined));
     }
     let mut params = body.params(&[&item.params], true).pop().unwrap_or_default();
     body.defaults(&item.params, &mut params);
@@ -70,20 +69,14 @@ pub fn check(session: &mut CheckSession<'_>, id: OptimiserId, item: &ast::Optimi
         }
     }
     let (states, step) = definitions(&mut body, item);
-    let doc = session.module.optimisers[id].doc.clone();
     let (locals, diagnostics) = body.finish();
     session.diagnostics.extend(diagnostics);
-    let name = item.name.name.clone();
     session.module.optimisers[id] = OptimiserItem {
-        name,
-        doc,
         locals,
         params,
-        gradient,
-        parameter,
-        iteration,
         states,
         step,
+        ..session.module.optimisers[id].clone()
     };
 }
 
