@@ -1,7 +1,7 @@
 //! Checks the outputs of a model against its inputs and against the options of its data item.
 
 use crate::compilation::Compilation;
-use crate::diagnostics::observed::{OBSERVED_INPUT, UNUSED_TRANSFORM};
+use crate::diagnostics::observed::{UNUSED_TRANSFORM, observed_input, standardised_target};
 use crate::failure::CompileFailure;
 use crate::program::CheckedProgram;
 use bnnc_abi::data::{DataSpec, Elements, Field, InputEntry, Schema};
@@ -9,7 +9,6 @@ use bnnc_abi::manifest::{DataSource, Output, OutputKind};
 use bnnc_base::diagnostic::{Diagnostic, Severity};
 use bnnc_base::nearest::nearest;
 use bnnc_hir::check::applied_twice_to_data;
-use bnnc_hir::diagnostics::bind::WRONG_COLUMN;
 use bnnc_hir::elaborate::bind::{DataBindings, bind};
 use bnnc_hir::elaborate::joint_density;
 use bnnc_hir::tree::{InferenceTarget, ModelItem};
@@ -148,11 +147,7 @@ impl Compilation<'_> {
         if !spec.standardise_target || target.kind == OutputKind::Real {
             return None;
         }
-        let text = format!("the target is standardised, but `{}` is not real", target.name);
-        let diagnostic = Diagnostic::error(&WRONG_COLUMN, self.model().span, text)
-            .label("the output of this model")
-            .also(spec.span, "standardised here");
-        Some(diagnostic.help("write `standardise = [inputs]`"))
+        Some(standardised_target(self.model().span, &target.name, spec.span))
     }
 
     /// Reports an output that is also among the inputs. For example, an input may be the vector of
@@ -169,17 +164,13 @@ impl Compilation<'_> {
         if !spec.inputs.is_empty() {
             return None;
         }
-        let (data, column) = (&schema.name, bound.column(output)?);
-        let text = format!(
-            "`{}` takes all inputs of `{data}`, but the output `{column}` is one of them",
-            vector.port
-        );
-        let diagnostic = Diagnostic::error(&OBSERVED_INPUT, self.model().span, text)
-            .label("observes a column that is also an input")
-            .also(
-                spec.span,
-                "without `inputs`, all columns except the target are inputs",
-            );
-        Some(diagnostic.help("name the inputs: `inputs = [..]`"))
+        let (span, column) = (self.model().span, bound.column(output)?);
+        Some(observed_input(
+            span,
+            &vector.port,
+            &schema.name,
+            column,
+            spec.span,
+        ))
     }
 }

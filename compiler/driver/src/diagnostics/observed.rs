@@ -1,6 +1,8 @@
 //! Diagnostics of outputs and inputs that do not fit the data.
 
-use bnnc_base::codes;
+use bnnc_base::source::Span;
+use bnnc_base::{codes, reports};
+use bnnc_hir::diagnostics::bind::WRONG_COLUMN;
 
 codes! {
     /// An entry of `inputs` that no model uses.
@@ -24,4 +26,20 @@ codes! {
          data d = csv(\"d.csv\")                      // x, weight, height\n\
          data d = csv(\"d.csv\") { inputs = [x] }     // right\n\n\
          model M(x: real[d]) -> weight: real, height: real { .. }\n```";
+}
+
+reports! {
+    /// Reports a standardised target that is not real. `data` is the data item that standardises it.
+    fn standardised_target(model: Span, target: &str, data: Span)
+        = error(WRONG_COLUMN, model, "the target is standardised, but `{target}` is not real")
+        .label("the output of this model")
+        .also(data, "standardised here")
+        .help("write `standardise = [inputs]`");
+
+    /// Reports an output that is also among the inputs, because `input` takes all inputs of the data item `data` at `at`.
+    fn observed_input(model: Span, input: &str, data: &str, output: &str, at: Span)
+        = error(OBSERVED_INPUT, model, "`{input}` takes all inputs of `{data}`, but the output `{output}` is one of them")
+        .label("observes a column that is also an input")
+        .also(at, "without `inputs`, all columns except the target are inputs")
+        .help("name the inputs: `inputs = [..]`");
 }

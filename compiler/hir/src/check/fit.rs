@@ -220,15 +220,16 @@ impl Checker<'_> {
         if self.in_library || !places || !is_signed(self.module, &self.locals, &self.signed, value) {
             return;
         }
-        let site = match &value.kind {
-            TypedExprKind::Local(local) if self.locals[*local].kind == LocalKind::Site => {
-                Some((&*self.locals[*local].name, self.locals[*local].span))
-            }
-            _ => None,
-        };
         let what = what.map_or("this".to_owned(), |name| format!("`{name}`"));
-        let diagnostic = report::either_sign(value.span, &what, &show::support(wanted), site);
-        self.report(diagnostic);
+        let support = show::support(wanted);
+        self.report(match &value.kind {
+            TypedExprKind::Local(local) if self.locals[*local].kind == LocalKind::Site => {
+                let site = &self.locals[*local];
+                report::signed_parameter(value.span, &what, &support, (&site.name, site.span))
+            }
+            _ if wanted == Support::Simplex => report::signed_simplex(value.span, &what),
+            _ => report::signed_sum(value.span, &what, &support),
+        });
     }
 }
 

@@ -109,39 +109,29 @@ codes_with_programs! {
         right "fn f(x: real[6, 4, 4], kernel: real[8, 3, 3, 3]) -> real[8, 2, 2] {\n  return conv(x, kernel, groups = 2)\n}";
 }
 
-/// Warns about a parameter on the reals passed as a scale. `site` is the name of the parameter and the position of its declaration in the
-/// program.
-pub fn either_sign(span: Span, what: &str, wanted: &str, site: Option<(&str, Span)>) -> Diagnostic {
-    match site {
-        Some((name, at)) => {
-            let message = format!("{what} must be {wanted}, but `{name}` is a real, which can be negative");
-            Diagnostic::warning(&EITHER_SIGN, span, message)
-                .label(format!("not always {wanted}"))
-                .also(at, format!("`{name}` is declared here"))
-                .help(format!(
-                    "declare `{name}: {wanted}`, which truncates its distribution"
-                ))
-        }
-        None if wanted == "simplex" => {
-            let message = format!(
-                "{what} must be a simplex, but this is made of real parameters, which can be negative"
-            );
-            Diagnostic::warning(&EITHER_SIGN, span, message)
-                .label("not always a simplex")
-                .help(
-                    "transform it with `softmax(..)`, or, for a `Categorical`, pass these reals as `logits`",
-                )
-        }
-        None => {
-            let message = format!("{what} must be {wanted}, but this sum of real parameters can be negative");
-            Diagnostic::warning(&EITHER_SIGN, span, message)
-                .label(format!("not always {wanted}"))
-                .help("transform the sum: `softplus(..)` or `exp(..)` for a positive value, `sigmoid(..)` for a probability")
-        }
-    }
-}
-
 reports! {
+    /// Warns about a parameter on the reals where only values in a narrower support are allowed. `site` is the name of
+    /// the parameter and the position of its declaration.
+    fn signed_parameter(span: Span, what: &str, wanted: &str, site: (&str, Span))
+        let name = site.0;
+        = warning(EITHER_SIGN, span, "{what} must be {wanted}, but `{name}` is a real, which can be negative")
+        .label("not always {wanted}")
+        .also(site.1, "`{name}` is declared here")
+        .help("declare `{name}: {wanted}`, which truncates its distribution");
+
+    /// Warns about reals where a simplex is needed.
+    fn signed_simplex(span: Span, what: &str)
+        = warning(EITHER_SIGN, span,
+            "{what} must be a simplex, but this is made of real parameters, which can be negative")
+        .label("not always a simplex")
+        .help("transform it with `softmax(..)`, or, for a `Categorical`, pass these reals as `logits`");
+
+    /// Warns about a sum of reals where only values in a narrower support are allowed.
+    fn signed_sum(span: Span, what: &str, wanted: &str)
+        = warning(EITHER_SIGN, span, "{what} must be {wanted}, but this sum of real parameters can be negative")
+        .label("not always {wanted}")
+        .help("transform the sum: `softplus(..)` or `exp(..)` for a positive value, `sigmoid(..)` for a probability");
+
     /// Warns about a squared parameter passed as a standard deviation.
     fn squared_deviation(span: Span, dist: &str, param: &str, site: (&str, Span))
         let name = site.0;
