@@ -10,6 +10,7 @@ use bnnc_data::LoadedData;
 use bnnc_driver::compile;
 use bnnc_driver::options::{CompileOptions, LibraryItems};
 use bnnc_driver::program;
+use bnnc_tests::compile::ready;
 use bnnc_tests::step::{Steps, training};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -41,9 +42,7 @@ fn measured(path: &Path) -> Option<[f64; 4]> {
         specs.iter().map(|spec| (spec.name.clone(), read(spec))).collect();
     let schema = |(name, source): (&String, &LoadedData)| (name.clone(), source.schema().clone());
     let schemas: HashMap<String, Schema> = sources.iter().map(schema).collect();
-    let mut compiled = compile::compile(&program, &schemas, &options)
-        .ok()
-        .expect("a valid program");
+    let mut compiled = ready(compile::compile(&program, &schemas, &options));
     let done = milliseconds();
     let infer = compiled
         .manifest

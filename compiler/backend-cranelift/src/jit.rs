@@ -84,7 +84,7 @@ impl KernelCode for Compiled {
                     draft.name,
                     code.clif.display()
                 ),
-                Err(fault) => write!(text, "; kernel {at} \"{}\": {fault}\n", draft.name),
+                Err(fault) => writeln!(text, "; kernel {at} \"{}\": {fault}", draft.name),
             };
         }
         text

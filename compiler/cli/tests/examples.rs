@@ -216,9 +216,9 @@ fn timings_list_the_stages_and_then_the_programs() {
         "parse and check",
         "fit: elaborate",
         "fit: density",
+        "fit: rewrite",
         "fit: lower",
         "fit: code",
-        "fit: rewrite",
         "fit: total",
     ];
     let programs =
