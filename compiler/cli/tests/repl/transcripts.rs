@@ -76,7 +76,7 @@ fn difference(expected: &[String], output: &str) -> Option<String> {
 
 #[test]
 fn transcripts_have_the_expected_output() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/repl");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/repl/transcripts");
     let entries = fs::read_dir(folder).expect("the folder of transcripts");
     let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
     paths.sort();
