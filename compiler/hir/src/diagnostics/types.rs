@@ -305,64 +305,6 @@ reports! {
     /// Reports a value that must be constant but is not.
     fn not_constant(span: Span, what: &str)
         = error(NOT_CONSTANT, span, "{what} must be a constant number");
-
-    /// Reports a reduction that needs at least one element, over a range that is empty for some values of a
-    /// counter.
-    fn empty_range(span: Span, reduction: &str)
-        = error(SUPPORT, span, "`{reduction}` needs at least one element, but this range is empty for some values of the loop counter")
-        .label("empty for some values of the loop counter")
-        .help("start the counter at a value for which the range is not empty")
-        .help("or give a value for the empty range: `if t > 1 {{ {reduction}(..) }} else {{ 0 }}`");
-
-    /// Reports too many arguments.
-    fn too_many(span: Span, callee: &str, expected: usize, found: usize)
-        = error(ARGUMENT_COUNT, span, "`{callee}` takes {}, found {found}", count(expected, "argument"));
-
-    /// Reports a parameter without an argument.
-    fn missing(span: Span, callee: &str, names: &[&str])
-        = error(ARGUMENT_COUNT, span, "`{callee}` needs {}", quoted(names.iter().copied()))
-        .label("missing here");
-
-    /// Reports an argument given twice.
-    fn argument_twice(name: &str, first: Span, second: Span)
-        = error(ARGUMENT_TWICE, second, "`{name}` is given twice")
-        .label("given again here")
-        .also(first, "first given here");
-
-    /// Reports a call of a value that cannot be called: it is not a function, layer or distribution.
-    fn not_callable(span: Span, found: &str)
-        = error(NOT_CALLABLE, span, "expected a function, a layer or a distribution, found {found}");
-
-    /// Reports a function of scalars that cannot be applied to an array.
-    fn does_not_lift(span: Span, callee: &str, found: &str, at: Span, what: &str)
-        = error(DOES_NOT_LIFT, span, "`{callee}` needs a scalar, found {found}")
-        .label("this is {found}")
-        .also(at, "`{callee}` does not work elementwise on arrays because of {what}")
-        .help("apply it to the elements: `[{callee}(x[i]) for i in 0..length(x)]`");
-
-    /// Reports an integer that must be known before the run but is not.
-    fn not_static(span: Span, what: &str)
-        = error(NOT_STATIC, span, "{what} must be known at compile time")
-        .label("not a compile-time constant")
-        .help("use a number, a `const`, the name of a dim, an integer parameter or a loop counter");
-
-    /// Reports a dimension that the arguments of a call do not determine.
-    fn dim_unsolved(span: Span, callee: &str, dim: &str)
-        = error(DIM_UNSOLVED, span, "the arguments of `{callee}` do not determine the dimension `{dim}`");
-
-    /// Reports noise in a place where noise is not allowed.
-    fn noise(span: Span, name: &str)
-        = error(NOISE, span, "`{name}` is allowed only in the `draw` of a distribution")
-        .help("declare a random quantity with `~`");
-
-    /// Reports an expression that is nested too deeply.
-    fn too_deep(span: Span)
-        = error(TOO_DEEP, span, "this expression is nested too deeply")
-        .help("give names to subexpressions, or write a long sum as `sum(.. for i in 0..n)`");
-
-    /// Reports a value that must be constant but is not.
-    fn not_constant(span: Span, what: &str)
-        = error(NOT_CONSTANT, span, "{what} must be a constant number");
 }
 
 /// Reports a position along an axis that is not an integer.

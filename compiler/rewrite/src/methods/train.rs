@@ -103,8 +103,7 @@ pub fn objective(
         },
         |context| {
             let sources = Sources {
-                densities,
-                model,
+                problem,
                 likelihood: &likelihood,
                 loss: &loss,
                 variational_parameters,
@@ -134,8 +133,7 @@ pub fn objective(
 
 /// The inputs of the functions that do not train.
 struct Sources<'a> {
-    densities: &'a Densities,
-    model: &'a Model,
+    problem: InferenceProblem<'a>,
     likelihood: &'a Likelihood,
     loss: &'a Function,
     variational_parameters: usize,
@@ -166,7 +164,7 @@ impl Task<'_> {
     fn further(&self, sources: &Sources<'_>, context: &mut PassContext) -> Result<Further, RewriteError> {
         // A descent evaluates the rows in blocks, so running means would be computed separately for
         // each block.
-        let has_means = !sources.model.running.is_empty();
+        let has_means = !sources.problem.model.running.is_empty();
         let most = self.settings.gradient.filter(|_| !has_means);
         let gradient = match most.is_some_and(|most| sources.variational_parameters <= most) {
             true => {
@@ -185,7 +183,11 @@ impl Task<'_> {
             false => None,
         };
         let predict = pipeline::step(&pipelines::PREDICT, context, |_| {
-            Ok::<_, Fault>(predict::predict(sources.densities, sources.model, self.plans))
+            Ok::<_, Fault>(predict::predict(
+                sources.problem.densities,
+                sources.problem.model,
+                self.plans,
+            ))
         })?;
         let sites = pipeline::step(&pipelines::SITES, context, |_| {
             Ok::<_, Fault>(predict::sites(self.plans))
