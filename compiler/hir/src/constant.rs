@@ -68,12 +68,18 @@ pub fn integer(module: &Module, expr: &TypedExpr) -> Option<i64> {
                 BinaryOp::Add => a.checked_add(b),
                 BinaryOp::Sub => a.checked_sub(b),
                 BinaryOp::Mul => a.checked_mul(b),
-                BinaryOp::Div if b > 0 => a.checked_div_euclid(b),
+                BinaryOp::Div => floored(a, b),
                 _ => None,
             }
         }
         _ => None,
     }
+}
+
+/// Returns the quotient of two integers, rounded down. Returns `None` if the divisor is zero, or if the quotient does not fit into 64 bits.
+pub fn floored(a: i64, b: i64) -> Option<i64> {
+    let quotient = a.checked_div(b)?;
+    Some(quotient - i64::from(a % b != 0 && (a < 0) != (b < 0)))
 }
 
 fn call_fn(module: &Module, function: &FnItem, args: &[f64]) -> Option<f64> {

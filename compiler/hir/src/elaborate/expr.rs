@@ -3,9 +3,10 @@
 use super::datum::{Callee, Datum, DistDatum, LayerDatum};
 use super::frame::{Elaborated, Elaborator, Frame};
 use super::linear::AffineExpr;
+use crate::constant::floored;
 use crate::diagnostics::elaborate::limit;
 use crate::tree::{ConstId, ConstValue, TypedExpr, TypedExprKind};
-use crate::types::Ty;
+use crate::types::{Elem, Ty};
 use crate::walk;
 use bnnc_abi::data::LARGEST_INTEGER;
 use bnnc_base::dtype::DType;
@@ -117,13 +118,39 @@ impl<'a> Elaborator<'a> {
     ) -> Elaborated<Datum> {
         let left = self.expr(left, frame)?;
         let right = self.expr(right, frame)?;
-        match (op, &left, &right) {
-            // The type of a quotient is `int` where it is a size, a position or an argument for an `int` parameter.
-            (BinaryOp::Div, Datum::Static(a), Datum::Static(b)) if whole.ty == Ty::int() && *b > 0 => {
-                Ok(Datum::Static(a.div_euclid(*b)))
-            }
+        // The type of a quotient is `int` where an `int` is expected.
+        match (op, &whole.ty) {
+            (BinaryOp::Div, Ty::Tensor(Elem::Int, _)) => self.integer_quotient(left, right, whole.span),
             _ => self.binary(op, left, right, whole.span),
         }
+    }
+
+    /// Divides integers, and rounds the quotient down.
+    fn integer_quotient(&mut self, left: Datum, right: Datum, span: Span) -> Elaborated<Datum> {
+        match (&left, &right) {
+            (_, Datum::Static(0)) => return Err(limit(span, "an integer is divided by 0")),
+            (Datum::Static(a), Datum::Static(b)) => {
+                let too_large = || {
+                    limit(
+                        span,
+                        format!("the quotient of {a} and {b} does not fit into 64 bits"),
+                    )
+                };
+                return floored(*a, *b).map(Datum::Static).ok_or_else(too_large);
+            }
+            _ => {}
+        }
+        let range = self.range_of(BinaryOp::Div, &left, &right);
+        // A divisor other than zero does not increase the absolute value.
+        let (low, high) = self.extent_of(&left);
+        let largest = low.saturating_neg().max(high);
+        let (a, b) = (self.tensor(&left, span)?, self.tensor(&right, span)?);
+        let (a, b) = (self.to_real(a, span)?, self.to_real(b, span)?);
+        let (a, b) = self.align(a, b, span)?;
+        let quotient = self.apply(Operation::new(&ops::div::DIV, [a, b]), span)?;
+        let whole = self.apply(Operation::new(&ops::floor::FLOOR, [quotient]), span)?;
+        let value = self.to_int(whole, span)?;
+        Ok(self.integer_result(value, range, Some((-largest, largest)), None))
     }
 
     fn named_constant(&mut self, id: ConstId, span: Span) -> Elaborated<Datum> {
@@ -419,8 +446,7 @@ fn combined(op: BinaryOp, (a, b): (i64, i64), (c, d): (i64, i64)) -> Option<(i64
 
 /// Returns the quotient rounded down, saturating on overflow. The divisor must not be zero.
 fn floor(x: i64, y: i64) -> i64 {
-    let is_whole = x.checked_rem(y).is_none_or(|rest| rest == 0);
-    x.saturating_div(y) - i64::from(!is_whole && (x < 0) != (y < 0))
+    floored(x, y).unwrap_or(i64::MAX)
 }
 
 /// The range of an unknown integer.

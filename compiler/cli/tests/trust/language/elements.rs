@@ -204,3 +204,43 @@ fn windows_of_a_constant_length_move_with_a_counter() {
         assert_alike(JSON, &model(window), &written, "b");
     }
 }
+
+/// The column `g` holds the integers 1, 2 and 3.
+#[test]
+fn quotients_of_integers_are_rounded_down() {
+    let model = |k: &str, factor: &str| {
+        format!(
+            "model M(g: int) -> y: real {{\n  a ~ Normal(0, 1)\n  {k}\n  y ~ Normal(a * {factor}, 1)\n}}\n"
+        )
+    };
+    for (quotient, expected) in [
+        ("k: int = g / 2", "if g >= 2 { 1 } else { 0 }"),
+        ("k: int = g / -2", "if g >= 3 { -2 } else { -1 }"),
+        ("k: int = (g - 4) / 2", "if g >= 2 { -1 } else { -2 }"),
+        ("k: int = 7 / -2", "-4"),
+    ] {
+        assert_alike(
+            CSV,
+            &model(quotient, "k"),
+            &model("", &format!("({expected})")),
+            "a",
+        );
+    }
+    let sum = "fn half(i: int) -> real {\n  k: int = i / 2\n  return k\n}\n";
+    let sum = sum.to_owned() + &model("", "sum(half(i) for i in 0..4)");
+    assert_alike(CSV, &sum, &model("", "2"), "a");
+}
+
+#[test]
+fn an_integer_is_not_divided_by_zero() {
+    for (definition, mean) in [
+        ("k: int = g / 0", "a * k"),
+        ("v: real[8] ~ Normal(0, 1)", "v[g / 0]"),
+    ] {
+        let program = format!(
+            "{CSV}model M(g: int) -> y: real {{\n  a ~ Normal(0, 1)\n  {definition}\n  y ~ Normal({mean}, 1)\n}}\ninfer f = map(M, d)\n"
+        );
+        let output = trial(&program).bnnc("check", &[]);
+        output.assert_error("E0290", 1, &["an integer is divided by 0"]);
+    }
+}
