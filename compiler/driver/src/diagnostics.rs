@@ -10,6 +10,7 @@ pub(crate) mod running;
 mod stages;
 pub mod which;
 
+use bnnc_abi::diagnostics::OPTIONS_APART;
 pub use bnnc_abi::diagnostics::{BAD_SETTING, NO_INFER, no_infer};
 use bnnc_abi::manifest::Training;
 use bnnc_abi::method::declare::OptionName;
@@ -85,14 +86,6 @@ codes! {
         "`report` lists parameters of the model, or quantities that the model computes with `=` from parameters alone. A quantity that depends \
          on the data of an example has one value per row. It belongs to the predictions instead.\n\nRight: `report = [theta, tau]` where the \
          model has `theta = mu + tau * eta`.";
-
-    /// Options that cannot be used together.
-    pub OPTIONS_APART = "E0614", "options that cannot be combined":
-        "Each option is valid by itself, but the values of these options contradict each other. For example, a \
-         penalty that corrects for the noise of its estimated variance needs enough batches to estimate this noise. \
-         Another example is a schedule whose times do not suit the number of steps.\n\n\
-         Wrong: `penalty = corrected, batches = 2`.\n\n\
-         Right: `penalty = corrected, batches = 10`.";
 
     /// The option `start` names a file of values, but the state of a site does not hold the value of the site.
     pub NO_STATE_FOR_VALUE = "E0620", "a file of values cannot start this inference":

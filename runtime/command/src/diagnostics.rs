@@ -1,7 +1,7 @@
 //! The diagnostics of built executables.
 
 use bnnc_abi::artefact::BundleError;
-use bnnc_abi::diagnostics::BAD_SETTING;
+use bnnc_abi::diagnostics::{OPTION_VALUE, OPTIONS_APART, UNKNOWN_OPTION, UNKNOWN_OVERRIDE};
 use bnnc_abi::method::MethodDef;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::quoted::quoted;
@@ -102,14 +102,14 @@ reports! {
 /// An error: `--set` names an item that the program does not have.
 pub fn no_settable<'a>(item: &str, infers: impl IntoIterator<Item = &'a str>) -> Diagnostic {
     let text = format!("the program has no inference or data item `{item}`");
-    Diagnostic::usage(&BAD_SETTING, text).suggest(item, infers)
+    Diagnostic::usage(&UNKNOWN_OVERRIDE, text).suggest(item, infers)
 }
 
 /// An error: `--set` names an option that the method does not have.
 pub fn no_option(method: &MethodDef, key: &str) -> Diagnostic {
     let names = quoted(method.options.iter().map(|option| option.name));
     let text = format!("`{}` has no option `{key}`", method.name);
-    let diagnostic = method.suggest(Diagnostic::usage(&BAD_SETTING, text), key);
+    let diagnostic = method.suggest(Diagnostic::usage(&UNKNOWN_OPTION, text), key);
     diagnostic.note(format!("its options are {names}"))
 }
 
@@ -117,21 +117,21 @@ reports! {
     /// An error: a value in `--set` is not a number, or this option does not allow the number.
     fn bad_number(item: &str, key: &str, expected: &str, found: Option<f64>)
         let found = found.map_or(String::new(), |found| format!(", found {found}"));
-        = usage(BAD_SETTING, "`{key}` must be {expected}{found}")
+        = usage(OPTION_VALUE, "`{key}` must be {expected}{found}")
         .note("in `--set {item}.{key}`");
 
     /// An error: the options of an inference block cannot be combined.
     fn options_apart(infer: &str, message: &str, help: &str)
-        = usage(BAD_SETTING, "{message}")
+        = usage(OPTIONS_APART, "{message}")
         .note("in the inference `{infer}`")
         .help(help);
 
     /// An error: `--data` names an item that the program does not have.
     fn no_item(item: &str, names: &[&str])
-        = usage(BAD_SETTING, "`{item}` in `--data {item}=..` is not a data item of this program")
+        = usage(UNKNOWN_OVERRIDE, "`{item}` in `--data {item}=..` is not a data item of this program")
         .suggest(item, names.iter().copied());
 
     /// An error: several files are given where one file is expected.
     fn one_file(item: &str, count: usize)
-        = usage(BAD_SETTING, "`--data {item}.outliers=..` needs one file of inputs, found {count}");
+        = usage(OPTION_VALUE, "`--data {item}.outliers=..` needs one file of inputs, found {count}");
 }

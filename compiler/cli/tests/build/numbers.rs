@@ -144,7 +144,7 @@ fn other_data_are_accepted_or_rejected_with_the_reason() {
     assert_eq!(missing.status, 3, "{}", missing.stderr);
     let unknown = execute(&executable, &["--data", "row=other.csv"]);
     assert_eq!(unknown.status, 2, "{}", unknown.stderr);
-    assert!(unknown.stderr.contains("E0601") && unknown.stderr.contains("`rows`"));
+    assert!(unknown.stderr.contains("E0260") && unknown.stderr.contains("`rows`"));
     fs::remove_dir_all(folder).unwrap();
 }
 

@@ -1,6 +1,7 @@
 //! Diagnostics about posteriors, inference blocks, data and comparisons.
 
 use super::its_parameters;
+use bnnc_abi::diagnostics::{OPTION_VALUE, UNKNOWN_OPTION, UNKNOWN_OVERRIDE};
 use bnnc_abi::method::MethodDef;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::quoted::quoted;
@@ -29,23 +30,10 @@ codes_with_programs! {
         "The first argument of a method is a posterior or a model, depending on the method; the second is a data item.",
         wrong "data d = csv(\"d.csv\")\n\nmodel M(x: real) -> y: real {\n  w ~ Normal(0, 1)\n  y ~ Normal(w * x, 1)\n}\n\ninfer a = vi(M, d)",
         right "data d = csv(\"d.csv\")\n\nmodel M(x: real) -> y: real {\n  w ~ Normal(0, 1)\n  y ~ Normal(w * x, 1)\n}\n\nposterior Q of M {\n  w ~ Normal(0, 1)\n}\n\ninfer a = vi(Q, d)";
-    UNKNOWN_OPTION = "E0257", "an unknown option":
-        "The method, the data item or its target has no such option. bnnc never ignores an option silently.",
-        wrong "data d = csv(\"d.csv\") { tarket = y }",
-        right "data d = csv(\"d.csv\") { target = y }";
-    OPTION_VALUE = "E0258", "an option with the wrong value":
-        "The option exists, but its value has the wrong type or is out of range.",
-        wrong "data d = csv(\"d.csv\") { validation = 2 }",
-        right "data d = csv(\"d.csv\") { validation = 0.2 }";
     OPTION_TWICE = "E0259", "an option is given twice":
         "An option may be given only once.",
         wrong "data d = csv(\"d.csv\") { limit = 10, limit = 20 }",
         right "data d = csv(\"d.csv\") { limit = 10 }";
-    UNKNOWN_OVERRIDE = "E0260", "`--set` or `--data` with an unknown name":
-        "`--set NAME.KEY=VALUE` needs the name of an inference or a data item of the program. `--data NAME=PATH` needs the name \
-         of a data item.",
-        wrong "(bnnc run file.bnn --set nobody.epochs=10)",
-        right "const A = 1";
     UNKNOWN_FORMAT = "E0261", "an unknown data format":
         "A data item reads files in one of the formats that the message lists. `bnnc doc csv` describes the format `csv`, and so on.",
         wrong "data d = cvs(\"d.csv\")",
