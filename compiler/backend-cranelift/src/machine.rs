@@ -2,12 +2,12 @@
 //! depend on each other, so several threads can compile them together.
 
 use bnnc_base::fault::Fault;
+use bnnc_base::threads::processors;
 use cranelift_codegen::Context;
 use cranelift_codegen::control::ControlPlane;
 use cranelift_codegen::ir::Function;
 use cranelift_codegen::isa::{OwnedTargetIsa, TargetIsa};
 use cranelift_module::{FuncId, ModuleReloc};
-use std::num::NonZero;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::thread::{self, Builder};
@@ -50,7 +50,7 @@ pub(crate) struct Draft {
 }
 
 impl Functions {
-    /// Creates functions of which none is compiled.
+    /// Creates the functions of a program. They are compiled later.
     pub fn new(isa: OwnedTargetIsa, drafts: Vec<Draft>) -> Functions {
         Functions {
             results: drafts.iter().map(|_| OnceLock::new()).collect(),
@@ -71,10 +71,10 @@ impl Functions {
 
     /// Compiles all functions on several threads.
     pub fn work_on_threads(&self) {
-        let threads = thread::available_parallelism().map_or(1, NonZero::get);
+        let threads = processors();
         thread::scope(|scope| {
             for _ in 1..threads.min(MOST_THREADS).min(self.drafts.len()) {
-                // Without a further thread, the other threads do its work.
+                // If a thread does not start, the others do its work.
                 let _ = Builder::new().spawn_scoped(scope, || self.work());
             }
             self.work();

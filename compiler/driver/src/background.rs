@@ -1,10 +1,10 @@
 //! Compiles programs on background threads, so that a program that is needed late does not delay one that is needed early.
 
 use bnnc_abi::code::KernelCode;
-use std::num::NonZero;
+use bnnc_base::threads::processors;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError, Weak};
-use std::thread::{self, Builder};
+use std::thread::Builder;
 
 /// The largest number of background threads. Programs have tens of kernels, and each takes a fraction of a millisecond.
 const MOST_THREADS: usize = 7;
@@ -23,8 +23,7 @@ impl CodeQueue {
     fn start() -> CodeQueue {
         let (sender, receiver) = mpsc::channel();
         let receiver = Arc::new(Mutex::new(receiver));
-        let processors = thread::available_parallelism().map_or(1, NonZero::get);
-        let threads = 0..processors.saturating_sub(1).clamp(1, MOST_THREADS);
+        let threads = 0..processors().saturating_sub(1).clamp(1, MOST_THREADS);
         let start = |_: &usize| {
             let receiver = receiver.clone();
             Builder::new().spawn(move || work(&receiver)).is_ok()
@@ -52,7 +51,7 @@ pub(crate) fn compile(code: &Arc<dyn KernelCode>) {
     let sender = QUEUE.sender.lock().unwrap_or_else(PoisonError::into_inner);
     // Each thread receives the program, because all of them share the work on the program that is needed first.
     for _ in 0..QUEUE.threads {
-        // Without a thread that receives the program, the first thread that needs the code compiles it.
+        // If no background thread runs, the first thread that needs the code compiles it.
         let _ = sender.send(Arc::downgrade(code));
     }
 }

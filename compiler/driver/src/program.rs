@@ -5,12 +5,12 @@ use bnnc_abi::diagnostics::no_setting;
 use bnnc_abi::settings;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::source::{Source, SourceMap};
+use bnnc_base::threads::processors;
 use bnnc_grammar::ast;
 pub use bnnc_grammar::is_keyword;
 use bnnc_hir::check::{CheckContext, Override, check};
 use bnnc_hir::tree::{InferItem, Module};
 use std::io::{Error, ErrorKind, Read, Result as IoResult};
-use std::num::NonZero;
 use std::path::Path;
 use std::thread::{self, Builder};
 
@@ -70,7 +70,7 @@ pub fn read(path: &Path) -> IoResult<String> {
 pub fn library(sources: &mut SourceMap) -> Vec<ast::SourceFile> {
     let add = |(path, text): &(&str, &str)| sources.add(&format!("library/{path}"), text);
     let files: Vec<Source> = bnnc_stdlib::FILES.iter().map(add).collect();
-    let threads = thread::available_parallelism().map_or(1, NonZero::get);
+    let threads = processors();
     let size = files.len().div_ceil(threads.min(MOST_THREADS));
     let (own, others) = files.split_at(size);
     thread::scope(|scope| {

@@ -4,6 +4,7 @@
 use super::answers::ServedAnswers;
 use super::http::{self, HttpRequest, Response};
 use super::limits;
+use bnnc_base::threads::STACK;
 use std::net::{TcpListener, TcpStream};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -30,7 +31,7 @@ pub fn serve(listener: &TcpListener, answers: ServedAnswers) -> std::io::Result<
     // thread of the command line.
     std::thread::Builder::new()
         .name("compiler".to_owned())
-        .stack_size(64 << 20)
+        .stack_size(STACK)
         .spawn(move || work(&jobs, &compiler))?;
     let open = Arc::new(AtomicUsize::new(0));
     loop {

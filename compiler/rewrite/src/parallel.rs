@@ -1,14 +1,11 @@
 //! Runs two parts of a compilation on two threads.
 
 use crate::pass::PassContext;
+use bnnc_base::threads::STACK;
 use std::thread::{self, Builder};
 
-/// The stack of the further thread in bytes. It is as large as the stack of the thread that runs a command, because both run the same
-/// recursive functions.
-const STACK: usize = 64 << 20;
-
-/// Runs `first` on this thread, and at the same time `second` on another thread. Whatever `second` adds to the context follows the
-/// additions of `first`, so the context does not depend on the order in which the threads finish.
+/// Runs `first` on this thread, and at the same time `second` on another thread. The additions of `second` to the context follow
+/// those of `first`, so the context does not depend on the order in which the threads finish.
 ///
 /// # Errors
 /// Returns the error of `first`. If `first` succeeds, returns the error of `second`.

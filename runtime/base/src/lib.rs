@@ -20,3 +20,4 @@ pub mod spellings;
 pub mod support;
 pub mod synonyms;
 pub mod text;
+pub mod threads;

@@ -4,6 +4,7 @@ use bnnc_abi::settings;
 use bnnc_base::diagnostic::{Diagnostic, FaultyInput as Blame, Place};
 use bnnc_base::fault::Fault;
 use bnnc_base::source::SourceMap;
+use bnnc_base::threads::{STACK, processors};
 use bnnc_base::{caught, render};
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::sync::atomic::AtomicBool;
@@ -150,9 +151,7 @@ pub fn complain(line: &str) {
 /// Returns the requested number of threads. If no number was requested, returns the number of
 /// processors of the machine.
 pub fn threads(asked: Option<usize>) -> usize {
-    asked
-        .unwrap_or_else(|| std::thread::available_parallelism().map_or(1, std::num::NonZero::get))
-        .clamp(1, 256)
+    asked.unwrap_or_else(processors).clamp(1, 256)
 }
 
 /// Prepares a process for its work. Panics are reported as bugs, and failing writes do not end the
@@ -188,7 +187,7 @@ fn outlive_writes() {
 /// Does the work of a process on a thread with a large stack, because the recursion may be deep.
 /// Returns the exit status.
 pub fn work(work: impl FnOnce() -> u8 + Send + 'static) -> u8 {
-    let worker = std::thread::Builder::new().stack_size(64 << 20).spawn(work);
+    let worker = std::thread::Builder::new().stack_size(STACK).spawn(work);
     match worker.map(std::thread::JoinHandle::join) {
         Ok(Ok(status)) => with_output(status),
         Ok(Err(_)) => BUG,
