@@ -166,6 +166,8 @@ fn blocks_of_deep_networks_run() {
         "GrowthBlock(3)",
         "GrowthBottleneck(3)",
         "GrowthTransition(2)",
+        "DepthwiseConv(3, 3, padding = 1)",
+        "ConvTranspose(4, 2, 2, stride = 2)",
     ] {
         let network = format!(
             "i = Conv(4, 1, 1)\n a = {block}\n k = Linear(1)\n output = k(flatten(a(i(repeat(x, 2, 2)))))[0]"
@@ -192,6 +194,20 @@ fn deep_networks_run() {
     ] {
         let text = format!("a = {network}\n output = a(repeat(x, {side}, {side}))[0]");
         fit(&text, "a.* ~ Normal(scale = 0.1)", "optimiser = Adam(1e-3)");
+    }
+}
+
+/// The input is a series of one channel, or a volume of one channel.
+#[test]
+fn layers_of_series_and_volumes_run() {
+    for (layers, sizes) in [
+        ("Conv1d(2, 3, stride = 2), relu, ConvTranspose1d(2, 2)", "6"),
+        ("Conv3d(2, 2, 2, 2), relu, LinearConv3d(2, 1, 1, 1)", "3, 3, 3"),
+        ("VolumeBlock(2, 2), ConvTranspose3d(2, 2, 2, 2)", "2, 2, 2"),
+        ("UNet3d(2, width = 1)", "8, 8, 8"),
+    ] {
+        let network = format!("a = Sequential({layers})\n output = mean(a(repeat(x, {sizes})))");
+        fit(&network, "a.* ~ Normal(scale = 0.1)", "optimiser = Adam(1e-3)");
     }
 }
 
