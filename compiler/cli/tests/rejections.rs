@@ -3,7 +3,7 @@
 
 mod support;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use support::rendered::hold;
 use support::{Output, run};
 
@@ -22,17 +22,9 @@ fn assert_rejected(output: &Output, code: &str, status: i32) {
 /// Whoever deletes or renames a test must also delete or rename the file with its rendered diagnostic.
 #[test]
 fn every_rendered_diagnostic_has_its_test() {
-    let tests = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
-    let files = |folder: &str| {
-        let entries = std::fs::read_dir(tests.join(folder)).expect("the folder is read");
-        entries.map(|entry| entry.expect("an entry").path())
-    };
-    let files = files("mistakes").chain(files("trust")).chain(files(""));
-    let is_source = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "rs");
-    let sources: String = files
-        .filter(is_source)
-        .map(|path| std::fs::read_to_string(path).expect("the file is read"))
-        .collect();
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
+    let mut sources = String::new();
+    read_sources(&tests, &mut sources);
     for entry in std::fs::read_dir(tests.join("rendered")).expect("the folder is read") {
         let path = entry.expect("an entry").path();
         // Snapshots that were not accepted yet are in the same folder, but have another extension.
@@ -316,5 +308,17 @@ fn collapsed() {
     assert_eq!(straight("").stderr, "");
     for options in [", units = 1", ", floor = 2", ", over = subnetwork(3)"] {
         assert_rejected(&straight(options), "E0614", 1);
+    }
+}
+
+/// Appends all Rust sources in a folder and in the folders below it.
+fn read_sources(folder: &Path, sources: &mut String) {
+    for entry in std::fs::read_dir(folder).expect("the folder is read") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            read_sources(&path, sources);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            *sources += &std::fs::read_to_string(&path).expect("the file is read");
+        }
     }
 }

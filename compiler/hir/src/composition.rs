@@ -1,6 +1,6 @@
 //! The ways to make a layer of other layers.
 
-/// A way to make a layer of other layers.
+/// A kind of layer that is composed of other layers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Composition {
     /// `Sequential(a, b, ..)`: applies its parts one after the other.
@@ -11,10 +11,10 @@ pub enum Composition {
 }
 
 impl Composition {
-    /// All ways.
+    /// All kinds of composed layers.
     pub const ALL: [Composition; 2] = [Composition::Sequential, Composition::Residual];
 
-    /// Returns the way with this name.
+    /// Returns the kind with this name.
     pub fn lookup(name: &str) -> Option<Composition> {
         Composition::ALL.into_iter().find(|way| way.name() == name)
     }

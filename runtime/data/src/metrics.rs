@@ -13,7 +13,7 @@
 //! | `ece`, `ece_10`, `ece_20` | mean gap between confidence and accuracy in 15, 10 or 20 equal-width bins | Guo et al. 2017 |
 //! | `adaptive_ece` | the same in 15 bins with equal numbers of rows | Nguyen and O'Connor 2015 |
 //! | `classwise_ece` | mean over classes of the gap between the probability of the class and its frequency, in 15 equal-width bins | Kull et al. 2019 |
-//! | `aurc` | mean over n = 1 .. N of the error rate of the n most confident rows | Geifman and El-Yaniv 2019 |
+//! | `aurc` | mean over n = 1 .. N of the error rate of the n most confident rows | Geifman, Uziel and El-Yaniv 2019 |
 //! | `entropy` | mean of minus the sum over classes of p log p; only if there are outliers | |
 //! | `ood_entropy` | the same over the outliers | |
 //! | `ood_auroc` | probability that an outlier has a larger entropy than a test row, ties counting half | Hanley and McNeil 1982 |

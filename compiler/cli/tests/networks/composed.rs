@@ -237,6 +237,11 @@ fn residual_layers_that_cannot_be_added_are_rejected() {
         ("Sequential()", "E0283", "needs at least one layer"),
         ("Sequential(Dense(3), 2)", "E0283", "found int"),
         (
+            "Sequential(Dense(3), softmax)",
+            "E0283",
+            "`softmax` cannot be a part of `Sequential`",
+        ),
+        (
             "Sequential(Dense(4), flatten)",
             "E0278",
             "`a[1]` takes real[c, h, w], found real[4]",

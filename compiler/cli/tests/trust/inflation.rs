@@ -272,7 +272,7 @@ fn classes_with_a_reference_or_a_hidden_layer_are_not_reported() {
     assert_eq!(of_classes(joint, "o(x)", "o.* ~ FullRankNormal()"), None);
 }
 
-/// Whether the logits can rise together follows from the density of a distribution, and not from its name.
+/// The density of a distribution determines if the logits can rise together. Its name does not.
 #[test]
 fn distributions_of_classes_are_recognised_by_their_density() {
     let declared = |name: &str, more: &str| {

@@ -135,7 +135,7 @@ fn the_printed_bound_is_the_evidence_within_its_error() {
     assert!(error < 0.01, "{error}");
 }
 
-/// A start is drawn as the family says. Here, a program declares another `Uniform`, with a centre and a
+/// The `draw` of a family determines its starts. Here, a program declares another `Uniform`, with a centre and a
 /// width, and a `Box` that is the same distribution.
 #[test]
 fn starts_are_drawn_by_the_draw_of_their_distribution() {
@@ -194,6 +194,9 @@ infer fit = vi(Q, d)
     output.assert_error(
         "E0290",
         1,
-        &["`Product` is not drawn in this way", "Normal(0, 1)"],
+        &[
+            "starts cannot be drawn from `Product`",
+            "use `Normal` or `Uniform`",
+        ],
     );
 }

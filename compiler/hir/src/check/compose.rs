@@ -12,7 +12,7 @@ use bnnc_base::source::Span;
 use bnnc_grammar::ast;
 
 impl Checker<'_> {
-    /// Returns the way to make a layer that a callee names. An item or a variable of the same name hides it.
+    /// Returns the kind of composed layer that a callee names. An item or a variable of the same name hides it.
     pub fn composition_named(&self, callee: &ast::Expr) -> Option<Composition> {
         match &*callee.kind {
             ast::ExprKind::Name(name)
@@ -31,11 +31,8 @@ impl Checker<'_> {
         args: &[ast::Arg],
         span: Span,
     ) -> (TypedExpr, Option<Made>) {
-        if !matches!(self.place, BodyKind::Model | BodyKind::Layer | BodyKind::Prompt) {
-            self.skip(args, span);
-            let help = "layers have random weights: use them in a model or a layer";
-            let diagnostic = statements::wrong_place(span, "a layer", self.place.name(), help);
-            return (self.error(diagnostic, span), None);
+        if let Some(rejected) = self.rejects_layers(args, span) {
+            return (rejected, None);
         }
         let Some(written) = self.parts(composition, args, span) else {
             return (error(span), None);
@@ -54,15 +51,32 @@ impl Checker<'_> {
         }
         let (values, made): (Vec<TypedExpr>, Vec<Made>) = parts.into_iter().unzip();
         let made = Made::Composed(composition, made);
+        self.check_layer_count(&made, span);
+        let kind = TypedExprKind::Compose(composition, values);
+        (TypedExpr::new(kind, Ty::ComposedLayer, span), Some(made))
+    }
+
+    /// Reports a list or a composed layer that contains too many layers, unless one of its elements already does.
+    pub fn check_layer_count(&mut self, made: &Made, span: Span) {
         let is_above = |made: &Made| made.layers().is_some_and(|count| count > MOST_LAYERS);
         if let Some(count) = made
             .layers()
-            .filter(|_| is_above(&made) && !made.elements().any(is_above))
+            .filter(|_| is_above(made) && !made.elements().any(is_above))
         {
             self.report(*elaborate::too_many_layers(span, count));
         }
-        let kind = TypedExprKind::Compose(composition, values);
-        (TypedExpr::new(kind, Ty::ComposedLayer, span), Some(made))
+    }
+
+    /// Reports the construction of a layer outside models and layers. Returns the expression of the error there, or `None` where layers are
+    /// allowed.
+    pub fn rejects_layers(&mut self, args: &[ast::Arg], span: Span) -> Option<TypedExpr> {
+        if matches!(self.place, BodyKind::Model | BodyKind::Layer | BodyKind::Prompt) {
+            return None;
+        }
+        self.skip(args, span);
+        let help = "layers have random weights: use them in a model or a layer";
+        let diagnostic = statements::wrong_place(span, "a layer", self.place.name(), help);
+        Some(self.error(diagnostic, span))
     }
 
     /// Returns the parts in order. Reports missing and unknown parts.
@@ -124,7 +138,18 @@ impl Checker<'_> {
         }
         let value = match self.function_of_array(written) {
             Some(value) => value,
-            None => self.expr(written, Want::Any),
+            None => match self.function_named(written) {
+                Some(name) => {
+                    let name = name.to_string();
+                    self.report(report::no_function_of_array(
+                        written.span,
+                        composition.name(),
+                        &name,
+                    ));
+                    return None;
+                }
+                None => self.expr(written, Want::Any),
+            },
         };
         match &value.ty {
             Ty::Function(_) => Some((value.clone(), Made::Function(value))),
@@ -140,6 +165,18 @@ impl Checker<'_> {
                 None
             }
         }
+    }
+
+    /// Returns the name of a function of the program, of the library or of the language, if an expression is such a name.
+    fn function_named<'w>(&self, written: &'w ast::Expr) -> Option<&'w str> {
+        let ast::ExprKind::Name(name) = &*written.without_parentheses().kind else {
+            return None;
+        };
+        let is_function = match self.find_item(name) {
+            Some((def, _)) => matches!(def, Some(Def::Fn(_))),
+            None => builtin::lookup(name).is_some(),
+        };
+        (is_function && self.peek_local(name).is_none()).then_some(&**name)
     }
 
     /// Returns the function that an expression names, if the function has one parameter.

@@ -8,13 +8,13 @@ use super::names::Def;
 use super::session::CheckSession;
 use super::solve::Solver;
 use crate::constant::constant;
-use crate::diagnostics::{elaborate, layer_arguments as arguments, model as report, statements, types};
+use crate::diagnostics::{layer_arguments as arguments, model as report, types};
 use crate::dims::DimExpr;
 use crate::show;
 use crate::tree::{
     LayerId, LayerItem, LocalId, LocalKind, TypedComprehension, TypedExpr, TypedExprKind, TypedIndex,
 };
-use crate::types::{Elem, MOST_LAYERS, Ty};
+use crate::types::{Elem, Ty};
 use crate::walk;
 use bnnc_base::dtype::DType;
 use bnnc_base::source::Span;
@@ -180,13 +180,7 @@ impl Checker<'_> {
         span: Span,
     ) -> (TypedExpr, Option<Made>) {
         let ty = Ty::List(Box::new(element), length);
-        let is_above = |made: &Made| made.layers().is_some_and(|count| count > MOST_LAYERS);
-        if let Some(count) = made
-            .layers()
-            .filter(|_| is_above(&made) && !made.elements().any(is_above))
-        {
-            self.report(*elaborate::too_many_layers(span, count));
-        }
+        self.check_layer_count(&made, span);
         (TypedExpr::new(kind, ty, span), Some(made))
     }
 
@@ -274,7 +268,13 @@ impl Checker<'_> {
                 let is_function = matches!(local.ty, Ty::Function(_));
                 return is_function || local.ty == Ty::ShapedLayer && local.kind == LocalKind::Param;
             }
-            TypedExprKind::FnValue(id) => return self.module.fns[*id].result.is_scalar(),
+            // A function of scalars applies to each element.
+            TypedExprKind::FnValue(id) => {
+                let item = &self.module.fns[*id];
+                let mut params = item.params.iter();
+                return item.result.is_scalar()
+                    && params.all(|param| item.locals[param.local].ty.is_scalar());
+            }
             TypedExprKind::BuiltinValue(_) => return true,
             _ => return false,
         };
@@ -291,11 +291,8 @@ impl Checker<'_> {
 
     /// Checks the construction of one layer, and returns the dims that its arguments determine.
     pub fn make_layer(&mut self, id: LayerId, args: &[ast::Arg], span: Span) -> (TypedExpr, Option<Made>) {
-        if !matches!(self.place, BodyKind::Model | BodyKind::Layer | BodyKind::Prompt) {
-            self.skip(args, span);
-            let help = "layers have random weights: use them in a model or a layer";
-            let diagnostic = statements::wrong_place(span, "a layer", self.place.name(), help);
-            return (self.error(diagnostic, span), None);
+        if let Some(rejected) = self.rejects_layers(args, span) {
+            return (rejected, None);
         }
         let item = &self.module.layers[id];
         let signature = Signature::new(&item.name, &item.params, &item.locals, Lifts::No);

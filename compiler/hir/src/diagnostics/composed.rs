@@ -35,6 +35,12 @@ reports! {
         = error(NO_LAYER, span, "`Sequential` needs at least one layer")
         .help("give the layers in the order of their application: `Sequential(Dense(20), relu, Dense(1))`");
 
+    /// Reports a function that is not a function of one array.
+    fn no_function_of_array(span: Span, composition: &str, name: &str)
+        = error(NO_LAYER, span, "`{name}` cannot be a part of `{composition}`")
+        .label("is not a function of one array")
+        .help("declare a function of one array: `fn part(x: real[n]) -> real[n] {{ return {name}(x) }}`");
+
     /// Reports a part that is not a layer.
     fn no_layer(span: Span, composition: &str, found: &str)
         = error(NO_LAYER, span, "`{composition}` needs layers and functions, found {found}")

@@ -29,7 +29,7 @@ reports! {
     fn does_not_fit(span: Span, name: &str, wanted: &str, found: &str, layer: &str)
         = error(DOES_NOT_FIT, span, "`{name}` takes {wanted}, found {found}")
         .label("`{name}` is applied to {found}")
-        .note("`{name}` is a `{layer}`");
+        .note("`{name}` is declared as `{layer}`");
 
     /// Reports a list whose length is not known, and whose layers do not all change the dims by the same amount.
     fn irregular(span: Span, name: &str, from: &str, to: &str)
@@ -39,6 +39,6 @@ reports! {
 
     /// Reports a list of layers that have several inputs or none.
     fn inputs(span: Span, name: &str, inputs: usize)
-        = error(DOES_NOT_FIT, span, "`{name}` takes {}, but `fold` passes one", count(inputs, "input"))
+        = error(DOES_NOT_FIT, span, "`{name}` takes {}, but a layer in a chain gets one", count(inputs, "input"))
         .help("give each of these layers a name, and call them one by one");
 }

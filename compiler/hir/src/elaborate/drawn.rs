@@ -31,7 +31,7 @@ impl LinearDraw {
 
 /// Returns the start value that is drawn from a distribution with constant arguments. Returns `None` if
 /// an argument is not a constant, or if the `draw` of the distribution is not a linear function of one
-/// standard normal or uniform variate.
+/// standard normal or uniform variate with finite coefficients.
 pub fn init(module: &Module, dist: DistId, args: &[TypedExpr]) -> Option<Init> {
     let item = &module.dists[dist];
     let known: Option<HashMap<LocalId, f64>> = item
@@ -46,6 +46,7 @@ pub fn init(module: &Module, dist: DistId, args: &[TypedExpr]) -> Option<Init> {
         factor,
     } = linear(module, item.value(DistributionPart::Draw)?, &known?)?;
     match noise {
+        _ if !(offset.is_finite() && factor.is_finite()) => None,
         NoiseKind::Normal => Some(Init::Normal(offset, factor.abs())),
         NoiseKind::Uniform => {
             let other = offset + factor;

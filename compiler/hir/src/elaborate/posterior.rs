@@ -428,10 +428,9 @@ fn random(module: &Module, expr: &TypedExpr) -> Elaborated<Init> {
     };
     drawn::init(module, *dist, args).ok_or_else(|| {
         let name = &module.dists[*dist].name;
-        limit(
-            expr.span,
-            format!("a start is a constant, or a constant plus a multiple of one `standard_normal()` or `standard_uniform()`, as in `Normal(0, 1)`; `{name}` is not drawn in this way"),
-        )
+        let diagnostic = *limit(expr.span, format!("starts cannot be drawn from `{name}`"));
+        let help = "use `Normal` or `Uniform`, or a distribution whose `draw` is a constant plus a multiple of `standard_normal()` or `standard_uniform()`";
+        Box::new(diagnostic.help(help))
     })
 }
 

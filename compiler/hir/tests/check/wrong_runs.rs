@@ -340,11 +340,11 @@ infer a = map(M, d) { epochs = 10, epochs = 20 }"# => r#"E0259 9:36 the option `
 
     a_shift_with_a_misspelt_name: r#"data d = idx("a", "b") { test = idx("c", "d"), shifts = [fogg(3)] }"# => r#"E0258 1:58 `shifts` must be one of `gaussian_noise`, `shot_noise`, `impulse_noise`, `defocus_blur`, `glass_blur`, `motion_blur`, `zoom_blur`, `snow`, `frost`, `fog`, `brightness`, `contrast`, `elastic`, `pixelate`, `jpeg`, found `fogg` | help: did you mean `fog`?"#;
 
-    a_severity_above_five: r#"data d = idx("a", "b") { test = idx("c", "d"), shifts = [fog(6)] }"# => r#"E0258 1:62 `fog` must be a severity: an integer from 1 to 5, found 6"#;
+    a_severity_above_five: r#"data d = idx("a", "b") { test = idx("c", "d"), shifts = [fog(6)] }"# => r#"E0258 1:62 `fog` must be given a severity, an integer from 1 to 5, found 6"#;
 
-    a_severity_between_integers: r#"data d = idx("a", "b") { test = idx("c", "d"), shifts = [snow(1.5)] }"# => r#"E0258 1:63 `snow` must be a severity: an integer from 1 to 5, found 1.5"#;
+    a_severity_between_integers: r#"data d = idx("a", "b") { test = idx("c", "d"), shifts = [snow(1.5)] }"# => r#"E0258 1:63 `snow` must be given a severity, an integer from 1 to 5, found 1.5"#;
 
-    a_shift_that_is_given_twice: r#"data d = idx("a", "b") { test = idx("c", "d"), shifts = [fog, fog(2)] }"# => r#"E0258 1:63 `shifts` must be each shift once, found `fog(2)` again"#;
+    a_shift_that_is_given_twice: r#"data d = idx("a", "b") { test = idx("c", "d"), shifts = [fog, fog(2)] }"# => r#"E0258 1:63 `shifts` must be a list with each shift once, found `fog(2)` again"#;
 
     a_shift_that_is_a_number: r#"data d = idx("a", "b") { test = idx("c", "d"), shifts = [3] }"# => r#"E0258 1:58 `shifts` must be corruptions in brackets, such as `[fog(3), jpeg]`, or `all`"#;
 

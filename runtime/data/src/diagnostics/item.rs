@@ -4,6 +4,7 @@ use super::{At, codes, short, shown, shown_long};
 use bnnc_abi::data::LARGEST_INTEGER;
 use bnnc_base::diagnostic::{Diagnostic, Place};
 use bnnc_base::nearest::nearest;
+use bnnc_base::number::rounded;
 use bnnc_base::quoted::first_quoted;
 use bnnc_base::reports;
 use bnnc_base::source::Span;
@@ -184,7 +185,7 @@ reports! {
 
     /// An error: the program corrupts images, but a pixel of the test rows has another range.
     fn not_pixels(path: &Path, value: f64)
-        = data(codes::NO_IMAGES, path, "`shifts` needs pixels from 0 to 1 or from 0 to 255, but a test image has the value {value}")
+        = data(codes::NO_IMAGES, path, "`shifts` needs pixels from 0 to 1 or from 0 to 255, but a test image has the value {}", rounded(value, 4))
         .help("store the pixels as they are, and standardise them with `normalise = channels` in the data item");
 
     /// An error: the data item normalises the channels of inputs that are not images.

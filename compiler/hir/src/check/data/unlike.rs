@@ -40,7 +40,7 @@ pub fn shifts(session: &mut CheckSession<'_>, written: &ast::Expr) -> Vec<Shift>
     for one in written.elements() {
         for shift in severities(session, one) {
             if shifts.contains(&shift) {
-                let expected = format!("each shift once, found `{shift}` again");
+                let expected = format!("a list with each shift once, found `{shift}` again");
                 session.report(report::option_value(one.span, "shifts", &expected));
                 break;
             }
@@ -72,7 +72,7 @@ fn severities(session: &mut CheckSession<'_>, written: &ast::Expr) -> Vec<Shift>
                 session,
                 word,
                 &severity.value,
-                "a severity: an integer from 1 to 5",
+                "given a severity, an integer from 1 to 5",
                 is_severity,
             );
             let shift = severity.map(|severity| Shift {
