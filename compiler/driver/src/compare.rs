@@ -134,7 +134,9 @@ impl Applied<'_> {
         };
         let name = &output.name;
         if basis == Basis::Outliers && self.outliers.is_none() {
-            let help = "`outliers = \"FILE\"` or `outliers = shuffled(n)` in the data".to_owned();
+            let help =
+                "write `outliers = csv(\"FILE\")`, with the format of the data, or `outliers = shuffled(n)` in the data item"
+                    .to_owned();
             return Some((format!("the data `{}` have no outliers", self.infer.data), help));
         }
         if port(basis).is_some() {

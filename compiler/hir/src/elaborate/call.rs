@@ -259,6 +259,7 @@ impl<'a> Elaborator<'a> {
             let args = self.exprs(args, frame)?;
             return self.running_mean(&name, &args, span);
         }
+        self.check_exact_sizes(builtin, args, frame)?;
         let found = self.exprs(args, frame)?;
         self.check_sizes(builtin, args, &found, frame)?;
         self.apply_builtin(builtin, found, span)

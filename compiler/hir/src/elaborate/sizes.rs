@@ -42,21 +42,22 @@ impl<'a> Elaborator<'a> {
             return Ok(());
         };
         for (arg, datum) in args.iter().zip(found).skip(first) {
-            // A reshape with other sizes would leave out elements. The other functions round down.
-            if matches!(builtin.rule, BuiltinRule::Reshape) {
-                self.check_quotients(arg, frame)?;
-            }
-            let text = print::expression(self.module, arg, frame.locals);
-            match datum {
-                Datum::Static(size) if *size > 0 => {}
-                Datum::Static(size) => return Err(no_size(arg.span, &text, *size)),
-                _ => {
-                    let text = format!("the size `{text}` is not known before the run");
-                    return Err(limit(arg.span, text));
-                }
-            }
+            self.check_size(arg, datum, frame)?;
         }
         Ok(())
+    }
+
+    /// Checks that an elaborated size is a positive integer that is known before the run.
+    fn check_size(&self, size: &TypedExpr, found: &Datum, frame: &Frame<'a>) -> Elaborated<()> {
+        let text = print::expression(self.module, size, frame.locals);
+        match found {
+            Datum::Static(number) if *number > 0 => Ok(()),
+            Datum::Static(number) => Err(no_size(size.span, &text, *number)),
+            _ => Err(limit(
+                size.span,
+                format!("the size `{text}` is not known before the run"),
+            )),
+        }
     }
 
     /// Rejects a kernel of `conv_transpose` whose output channels are a quotient that is not exact, such as `out / groups`. The result would have
@@ -72,6 +73,24 @@ impl<'a> Elaborator<'a> {
         let channels = self.dim(channels, frame, kernel.span)?;
         let groups = self.dim(groups, frame, kernel.span)?;
         divides(groups, "conv_transpose", &[channels], kernel.span)
+    }
+
+    /// Checks the sizes of a `reshape` in order, whose quotients must be exact. The other functions round down. This check comes before the
+    /// elaboration of the arguments, where a quotient is rounded down and a division by zero has another error.
+    pub(super) fn check_exact_sizes(
+        &mut self,
+        builtin: &Builtin,
+        args: &[TypedExpr],
+        frame: &mut Frame<'a>,
+    ) -> Elaborated<()> {
+        if let BuiltinRule::Reshape = builtin.rule {
+            for size in args.iter().skip(1) {
+                self.check_quotients(size, frame)?;
+                let found = self.expr(size, frame)?;
+                self.check_size(size, &found, frame)?;
+            }
+        }
+        Ok(())
     }
 
     /// Checks that all quotients of known integers in a size are exact. A size such as `channels / groups` with a remainder would silently
