@@ -200,3 +200,39 @@ infer fit = vi(Q, d)
         ],
     );
 }
+
+/// A value outside the range of an argument has no finite position on the scale on which starts are drawn.
+#[test]
+fn starts_outside_the_range_of_their_argument_are_rejected() {
+    for (kind, family, text) in [
+        (
+            "real",
+            "Normal(loc = 0, scale = Uniform(0, 0.1))",
+            "`scale` must be positive",
+        ),
+        (
+            "real",
+            "Normal(loc = 0, scale = Normal(-3, 0.1))",
+            "drawn around -3",
+        ),
+        (
+            "positive",
+            "Point(Uniform(0, 1))",
+            "must be positive, but this is drawn from 0 to 1",
+        ),
+        ("unit", "Point(Uniform(0, 1))", "must be between 0 and 1"),
+    ] {
+        let program = format!(
+            "data d = csv(\"d.csv\")
+model M() -> y: real {{
+  w: {kind} ~ Normal(0.5, 1)
+  y ~ Normal(w, 1)
+}}
+posterior Q of M {{ w ~ {family} }}
+infer fit = vi(Q, d)
+"
+        );
+        let trial = Trial::new().file("d.csv", "y\n0.5\n1.5\n").program(&program);
+        trial.bnnc("check", &[]).assert_error("E0214", 1, &[text]);
+    }
+}

@@ -1,14 +1,19 @@
 //! Start values that are drawn from a distribution. How a distribution is drawn follows from its
 //! `draw`, and does not depend on its name: a program may declare a `Normal` or a `Uniform` of its own.
 
+use super::frame::Elaborated;
 use crate::builtin::BuiltinRule;
 use crate::constant::{constant, evaluate};
+use crate::diagnostics::elaborate::limit;
+use crate::diagnostics::types;
 use crate::parts::DistributionPart;
 use crate::tree::{DistId, LocalId, Module, TypedExpr, TypedExprKind};
 use crate::walk;
 use bnnc_abi::manifest::Init;
 use bnnc_abi::symbols::NoiseKind;
+use bnnc_base::source::Span;
 use bnnc_grammar::ast::{BinaryOp, UnaryOp};
+use bnnc_graph::dist::Support;
 use std::collections::HashMap;
 
 /// A number `offset + factor * z`, where `z` is a variate of the kind `noise`.
@@ -29,10 +34,28 @@ impl LinearDraw {
     }
 }
 
+/// Converts a distribution to the random start value of the argument `name`, whose values lie in `support`.
+///
+/// # Errors
+/// Fails if the start cannot be drawn from this distribution, or if the argument cannot have all drawn values.
+pub fn start(module: &Module, expr: &TypedExpr, name: &str, support: Support) -> Elaborated<Init> {
+    let TypedExprKind::MakeDist(dist, args) = &expr.kind else {
+        return Err(limit(expr.span, "a start value is a constant or a distribution"));
+    };
+    let drawn = init(module, *dist, args).ok_or_else(|| {
+        let name = &module.dists[*dist].name;
+        let diagnostic = *limit(expr.span, format!("starts cannot be drawn from `{name}`"));
+        let help = "use `Normal` or `Uniform`, or a distribution whose `draw` is a constant plus a multiple of `standard_normal()` or `standard_uniform()`";
+        Box::new(diagnostic.help(help))
+    })?;
+    check_support(&drawn, name, support, expr.span)?;
+    Ok(drawn)
+}
+
 /// Returns the start value that is drawn from a distribution with constant arguments. Returns `None` if
 /// an argument is not a constant, or if the `draw` of the distribution is not a linear function of one
 /// standard normal or uniform variate with finite coefficients.
-pub fn init(module: &Module, dist: DistId, args: &[TypedExpr]) -> Option<Init> {
+fn init(module: &Module, dist: DistId, args: &[TypedExpr]) -> Option<Init> {
     let item = &module.dists[dist];
     let known: Option<HashMap<LocalId, f64>> = item
         .params
@@ -54,6 +77,30 @@ pub fn init(module: &Module, dist: DistId, args: &[TypedExpr]) -> Option<Init> {
         }
         NoiseKind::Gamma => None,
     }
+}
+
+/// Checks that a start is drawn from values that its argument `name` can have. An end of the support is excluded, because a value there has no
+/// finite position on the unconstrained scale, on which the start is drawn.
+fn check_support(drawn: &Init, name: &str, support: Support, span: Span) -> Elaborated<()> {
+    let Support::Interval(low, high) = support else {
+        return Ok(());
+    };
+    let is_inside = |value: f64| low < value && value < high;
+    let found = match drawn {
+        Init::Uniform(from, to) if !(is_inside(*from) && is_inside(*to)) => {
+            format!("drawn from {from} to {to}")
+        }
+        Init::Normal(mean, _) if !is_inside(*mean) => format!("drawn around {mean}"),
+        _ => return Ok(()),
+    };
+    let expected = match (low, high.is_infinite()) {
+        (0.0, true) => "positive".to_owned(),
+        _ => format!("between {low} and {high}"),
+    };
+    let report = types::support(span, &format!("the start of `{name}`"), &expected, &found);
+    Err(Box::new(report.help(
+        "choose ends inside this range; the ends of the range are excluded",
+    )))
 }
 
 /// Returns an expression as a linear function of the only variate in it. `known` holds the values of

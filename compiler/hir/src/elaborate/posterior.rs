@@ -10,7 +10,7 @@ use crate::diagnostics::elaborate::{TOO_LARGE, limit};
 use crate::dims::DimExpr;
 use crate::tree::{
     DistId, DistItem, InferId, LocalId, Module, ParamBinding, PosteriorId, PosteriorLine, PosteriorValue,
-    StartValue, TypedExpr, TypedExprKind,
+    StartValue, TypedExpr,
 };
 use crate::types::{Elem, Ty};
 use bnnc_abi::manifest::Init;
@@ -336,7 +336,14 @@ impl<'a> Line<'a> {
                 }
                 FamilyStart::Fixed(vec![value; elements(shape)])
             }
-            Some(StartValue::Draw(expr)) => FamilyStart::Optimise(random(self.module, expr)?),
+            Some(StartValue::Draw(expr)) => {
+                // A point is the value of the site itself.
+                let support = match self.item().measure {
+                    MeasureKind::Point => site.support,
+                    MeasureKind::Density | MeasureKind::Improper => support,
+                };
+                FamilyStart::Optimise(drawn::start(self.module, expr, name, support)?)
+            }
             Some(StartValue::Scaled(rule)) => FamilyStart::Optimise(start::scaled(*rule, shape)),
             None if self.is_bounded() && support == POSITIVE => FamilyStart::Optimise(Init::Constant(1.0)),
             None if self.is_square(name) => FamilyStart::Optimise(Init::Constant(0.0)),
@@ -419,19 +426,6 @@ fn size_of(
 fn number(module: &Module, expr: &TypedExpr) -> Elaborated<f64> {
     crate::constant::constant(module, expr)
         .ok_or_else(|| limit(expr.span, "a start value must be a constant"))
-}
-
-/// Converts a distribution to a random start value.
-fn random(module: &Module, expr: &TypedExpr) -> Elaborated<Init> {
-    let TypedExprKind::MakeDist(dist, args) = &expr.kind else {
-        return Err(limit(expr.span, "a start value is a constant or a distribution"));
-    };
-    drawn::init(module, *dist, args).ok_or_else(|| {
-        let name = &module.dists[*dist].name;
-        let diagnostic = *limit(expr.span, format!("starts cannot be drawn from `{name}`"));
-        let help = "use `Normal` or `Uniform`, or a distribution whose `draw` is a constant plus a multiple of `standard_normal()` or `standard_uniform()`";
-        Box::new(diagnostic.help(help))
-    })
 }
 
 /// Builds the posterior of a site that is fixed to the result of another inference run. It is a point at the value from that run.

@@ -4,8 +4,8 @@ use super::{Binder, diagnostics};
 use crate::dims::DimExpr;
 use crate::tree::{LocalId, ParamBinding};
 use crate::types::Ty;
-use bnnc_abi::data::with_rank;
 use bnnc_abi::manifest::DataSource;
+use bnnc_abi::schema::with_rank;
 
 impl Binder<'_> {
     /// Binds all inputs of the data, either as a vector or as an array with the axes of the file. Columns and flat rows fill an

@@ -4,7 +4,7 @@ use crate::diagnostics::bind::{DeclaredPort, other_axes};
 use crate::show;
 use crate::tree::{ModelItem, ParamBinding};
 use crate::types::{Elem, Ty};
-use bnnc_abi::data::{Field, Schema, with_rank};
+use bnnc_abi::schema::{Field, Schema, with_rank};
 use bnnc_base::diagnostic::Diagnostic;
 
 /// Returns the axes of one row of a field that is bound to an output with `rank` axes. Leading axes of size 1 are left out if the output does not

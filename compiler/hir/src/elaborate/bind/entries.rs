@@ -1,7 +1,7 @@
 //! The entries of `inputs = [..]` that compute an input.
 
 use crate::diagnostics::bind as diagnostics;
-use bnnc_abi::data::{InputEntry, Schema};
+use bnnc_abi::schema::{InputEntry, Schema};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::source::Span;
 

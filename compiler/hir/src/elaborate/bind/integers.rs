@@ -8,8 +8,8 @@ use crate::dims::DimExpr;
 use crate::tree::{LocalId, LocalKind, ModelItem, Module, TypedExpr, TypedExprKind, TypedIndex, TypedStmt};
 use crate::types::{Elem, Ty};
 use crate::walk;
-use bnnc_abi::data::{Field, Schema};
 use bnnc_abi::manifest::DataSource;
+use bnnc_abi::schema::{Field, Schema};
 use bnnc_base::diagnostic::Diagnostic;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 

@@ -2,8 +2,8 @@
 
 use crate::diagnostics::bind as diagnostics;
 use crate::dims::DimExpr;
-use bnnc_abi::data::{Elements, Field, FieldKind, Schema};
 use bnnc_abi::manifest::Codes;
+use bnnc_abi::schema::{Elements, Field, FieldKind, Schema};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::source::Span;
 use std::collections::{BTreeSet, HashSet};

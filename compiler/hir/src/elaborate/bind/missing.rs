@@ -4,7 +4,7 @@ use super::Binder;
 use crate::diagnostics::bind as diagnostics;
 use crate::tree::ParamBinding;
 use crate::types::{Elem, Ty};
-use bnnc_abi::data::InputEntry;
+use bnnc_abi::schema::InputEntry;
 
 /// The largest number of entries of `inputs` that a suggestion lists one by one.
 const LISTED: usize = 6;

@@ -2,7 +2,8 @@
 
 use crate::diagnostics::bind as diagnostics;
 use crate::tree::ModelItem;
-use bnnc_abi::data::{DataSpec, Schema};
+use bnnc_abi::data::DataSpec;
+use bnnc_abi::schema::Schema;
 use bnnc_base::diagnostic::Diagnostic;
 
 /// Reports a wrong column for the single output of a model. If the data item does not name a
