@@ -82,8 +82,8 @@ fn adam(b: &mut Builder, [x, m, v]: [Value; 3], gradient: Value, [rate, step]: [
     [b.sub(x, move_by), m, v]
 }
 
-#[test]
-fn a_dense_layer_is_one_product_and_one_kernel() {
+/// A layer of ten units with twenty inputs, and its activation.
+fn dense_layer() -> Function {
     let mut b = Builder::new("dense");
     let (x, w, bias) = (
         b.param("x", batched(&[20])),
@@ -92,7 +92,12 @@ fn a_dense_layer_is_one_product_and_one_kernel() {
     );
     let sum = dense(&mut b, x, w, bias);
     let y = relu(&mut b, sum);
-    let program = check(&b.finish(vec![("y".into(), y)]), &[]);
+    b.finish(vec![("y".into(), y)])
+}
+
+#[test]
+fn a_dense_layer_is_one_product_and_one_kernel() {
+    let program = check(&dense_layer(), &[]);
     assert_eq!(executor::counts(&program), (1, 1), "{program}");
 }
 
@@ -258,15 +263,7 @@ fn a_training_step_over_draws_has_few_kernels() {
 
 #[test]
 fn costs_agree_with_the_formulas() {
-    let mut b = Builder::new("dense");
-    let (x, w, bias) = (
-        b.param("x", batched(&[20])),
-        b.param("w", real(&[10, 20])),
-        b.param("b", real(&[10])),
-    );
-    let sum = dense(&mut b, x, w, bias);
-    let y = relu(&mut b, sum);
-    let program = executor::lowered(&b.finish(vec![("y".into(), y)]), &[]);
+    let program = executor::lowered(&dense_layer(), &[]);
     let sizes = Sizes::default().with(Symbol::Batch, 7);
     let estimate = bnnc_lower::cost::estimate(&program);
     let cost = estimate.at(&sizes);

@@ -1,6 +1,9 @@
 //! Distributions and models that are built by hand, with formulas from textbooks. Elaboration would
 //! build the same graphs.
 
+use crate::kl::KlOptions;
+use crate::methods::likelihood::choice::Layers;
+use crate::methods::task::TrainingSettings;
 use bnnc_abi::manifest::Init;
 use bnnc_abi::ports::PortName;
 use bnnc_abi::symbols::NoiseKind;
@@ -16,6 +19,24 @@ use bnnc_graph::ops;
 use bnnc_graph::types::Type;
 use std::f64::consts::PI;
 use std::sync::Arc;
+
+/// Returns settings without draws of the divergence and without options.
+pub fn settings(optimiser: &ElaboratedOptimiser, samples: usize) -> TrainingSettings<'_> {
+    TrainingSettings {
+        optimiser,
+        samples,
+        kl_draws: 0,
+        kl: KlOptions::default(),
+        layers: Layers::default(),
+        jacobians: false,
+        online: false,
+        clips: false,
+        means: false,
+        scaled: None,
+        mixes: false,
+        gradient: None,
+    }
+}
 
 const EULER: f64 = 0.577_215_664_901_532_9;
 

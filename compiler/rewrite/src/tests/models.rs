@@ -2,12 +2,13 @@
 
 use super::inputs::evaluate;
 use super::library::{
-    approximation, declared, exponential, laplace, normal, point, posterior, regression, sgd, spike_and_slab,
+    approximation, declared, exponential, laplace, normal, point, posterior, regression, settings, sgd,
+    spike_and_slab,
 };
 use crate::density::{Densities, density};
 use crate::diagnostics;
 use crate::methods::plan::InferenceProblem;
-use crate::methods::task::{RewriteError, TrainingSettings};
+use crate::methods::task::RewriteError;
 use crate::methods::train::{Objective, objective};
 use crate::pass::PassContext;
 use bnnc_base::diagnostic::{Code, Diagnostic};
@@ -226,20 +227,8 @@ fn compile(
     samples: usize,
 ) -> Result<Objective, RewriteError> {
     let densities = density(model)?;
-    let settings = TrainingSettings {
-        optimiser: &sgd(0.0),
-        samples,
-        kl_draws: 0,
-        kl: crate::kl::KlOptions::default(),
-        layers: crate::methods::likelihood::choice::Layers::default(),
-        jacobians: false,
-        online: false,
-        clips: false,
-        means: false,
-        scaled: None,
-        mixes: false,
-        gradient: None,
-    };
+    let optimiser = sgd(0.0);
+    let settings = settings(&optimiser, samples);
     let problem = InferenceProblem {
         densities: &densities,
         model,

@@ -2,7 +2,7 @@
 //! the choice of the computation.
 
 use super::library::{
-    approximation, declared, exponential, laplace, logistic, normal, posterior, regression, sgd,
+    approximation, declared, exponential, laplace, logistic, normal, posterior, regression, settings, sgd,
 };
 use crate::density::density;
 use crate::diagnostics;
@@ -68,18 +68,9 @@ fn found(family: Instance, starts: &[f64], prior: Instance, params: &[f64], kl: 
     let densities = density(&model).unwrap();
     let optimiser = sgd(0.0);
     let settings = TrainingSettings {
-        optimiser: &optimiser,
-        samples: 1,
         kl_draws: 4,
         kl,
-        layers: crate::methods::likelihood::choice::Layers::default(),
-        jacobians: false,
-        online: false,
-        clips: false,
-        means: false,
-        scaled: None,
-        mixes: false,
-        gradient: None,
+        ..settings(&optimiser, 1)
     };
     let mut context = PassContext::default();
     let problem = InferenceProblem {

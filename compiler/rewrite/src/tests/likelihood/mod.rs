@@ -10,7 +10,7 @@ use crate::methods::plan::InferenceProblem;
 use crate::methods::task::{RewriteError, TrainingSettings};
 use crate::methods::train::{Objective, objective};
 use crate::pass::PassContext;
-use crate::tests::library::{approximation, declared, normal, posterior, regression, sgd};
+use crate::tests::library::{approximation, declared, normal, posterior, regression, settings, sgd};
 use bnnc_abi::manifest::Init;
 use bnnc_abi::ports::PortName;
 use bnnc_base::shape::{Shape, Sizes, Symbol};
@@ -85,18 +85,8 @@ fn compile(
 ) -> Result<Objective, RewriteError> {
     let optimiser = sgd(1.0);
     let settings = TrainingSettings {
-        optimiser: &optimiser,
-        samples,
-        kl_draws: 0,
-        kl: crate::kl::KlOptions::default(),
         layers,
-        jacobians: false,
-        online: false,
-        clips: false,
-        means: false,
-        scaled: None,
-        mixes: false,
-        gradient: None,
+        ..settings(&optimiser, samples)
     };
     let problem = InferenceProblem {
         densities: &density(model)?,

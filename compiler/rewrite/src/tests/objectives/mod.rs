@@ -8,7 +8,7 @@ use crate::methods::plan::InferenceProblem;
 use crate::methods::task::TrainingSettings;
 use crate::methods::train::{Objective, objective};
 use crate::pass::PassContext;
-use crate::tests::library::{approximation, declared, laplace, normal, posterior, regression};
+use crate::tests::library::{approximation, declared, laplace, normal, posterior, regression, settings};
 use bnnc_abi::manifest::Init;
 use bnnc_base::shape::{Shape, Sizes, Symbol};
 use bnnc_graph::builder::Builder;
@@ -37,18 +37,8 @@ fn run(
 ) -> Run {
     let densities = density(model).unwrap();
     let settings = TrainingSettings {
-        optimiser,
-        samples,
         kl_draws,
-        kl: crate::kl::KlOptions::default(),
-        layers: crate::methods::likelihood::choice::Layers::default(),
-        jacobians: false,
-        online: false,
-        clips: false,
-        means: false,
-        scaled: None,
-        mixes: false,
-        gradient: None,
+        ..settings(optimiser, samples)
     };
     let problem = InferenceProblem {
         densities: &densities,
