@@ -1,8 +1,8 @@
 //! Agents that eat or leave mushrooms, each with a network that learns from its own plays.
 
 use crate::mushrooms::{COLUMNS, Forest, Mushroom};
-use bnnc_abi::data::{Field, FieldKind, Schema};
 use bnnc_abi::manifest::{InferenceBlock, Manifest};
+use bnnc_abi::schema::{Field, FieldKind, Schema};
 use bnnc_core::context::{Context, Stop};
 use bnnc_data::Rows;
 use bnnc_data::table::ArrayValues;

@@ -4,7 +4,7 @@
 //! measures the programs of `examples`. Each measurement takes place in a new process, as a run does.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
-use bnnc_abi::data::Schema;
+use bnnc_abi::schema::Schema;
 use bnnc_core::states::start;
 use bnnc_data::LoadedData;
 use bnnc_driver::compile;

@@ -2,9 +2,9 @@
 //! the command line.
 
 use crate::root;
-use bnnc_abi::data::Schema;
 use bnnc_abi::manifest::{InferenceBlock, Manifest, Work};
 use bnnc_abi::methods::laplace::{Over, Score, Structure};
+use bnnc_abi::schema::Schema;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::dtype::Precision;
 use bnnc_base::source::SourceMap;

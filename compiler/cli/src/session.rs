@@ -1,7 +1,7 @@
 //! Functions that the commands share: they read programs and data, and show diagnostics.
 
 use crate::arguments::Compile;
-use bnnc_abi::data::Schema;
+use bnnc_abi::schema::Schema;
 use bnnc_abi::settings;
 use bnnc_base::diagnostic::{Diagnostic, FaultyInput as Blame, Place};
 use bnnc_base::dtype::Precision;

@@ -10,7 +10,7 @@ use crate::options::CompileOptions;
 use crate::program::CheckedProgram;
 use crate::stage::Stage;
 use crate::{backends, diagnostics};
-use bnnc_abi::data::Schema;
+use bnnc_abi::schema::Schema;
 use bnnc_graph::analysis::dot::dot;
 use bnnc_graph::function::Function;
 use bnnc_loops::backend::{self, Backend};

@@ -3,9 +3,9 @@
 mod axes;
 
 use crate::compilation::ElaboratedInference;
-use bnnc_abi::data::Schema;
 use bnnc_abi::manifest::{Binding, Codes, DataSource, Output, OutputKind};
 use bnnc_abi::names::{LabelSource, Names, PositionLabels};
+use bnnc_abi::schema::Schema;
 use bnnc_base::shape::Dim as Size;
 use bnnc_graph::model::Model;
 use bnnc_hir::dims::{Atom, DimExpr};

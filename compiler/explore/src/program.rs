@@ -2,7 +2,7 @@
 
 use super::diagnostics::ExploreError;
 use super::{Question, Way};
-use bnnc_abi::data::{Field, FieldKind, Schema};
+use bnnc_abi::schema::{Field, FieldKind, Schema};
 use bnnc_abi::symbols::Address;
 use bnnc_driver::infer::CompileFailure;
 use bnnc_driver::options::CompileOptions;

@@ -23,7 +23,8 @@ mod prior;
 mod show;
 mod variables;
 
-use bnnc_abi::data::{DataSpec, Schema};
+use bnnc_abi::data::DataSpec;
+use bnnc_abi::schema::Schema;
 use bnnc_abi::symbols::Address;
 use bnnc_base::diagnostic::{Code, Diagnostic};
 use bnnc_base::source::{Source, SourceMap};

@@ -1,7 +1,7 @@
 //! The sources from which the inputs and outputs of a program get their values.
 
 use crate::code::Artifact;
-use crate::data::{Elements, Field, FieldKind, Schema};
+use crate::schema::{Elements, Field, FieldKind, Schema};
 use serde::{Deserialize, Serialize};
 
 /// An input buffer that holds data.

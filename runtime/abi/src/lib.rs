@@ -24,6 +24,7 @@ pub mod ports;
 pub mod primitive;
 pub mod rate_schedule;
 pub mod run_options;
+pub mod schema;
 pub mod settings;
 pub mod site_report;
 pub mod symbols;

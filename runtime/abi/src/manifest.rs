@@ -3,7 +3,7 @@
 pub use crate::binding::{Binding, Codes, DataSource, PositionCheck, Positions};
 use crate::code::Artifact;
 use crate::cost::Cost;
-use crate::data::{DataSpec, Schema};
+use crate::data::DataSpec;
 use crate::design::Design;
 use crate::method::{self, Finds, MethodDef, MethodName};
 pub use crate::methods::Work;
@@ -17,6 +17,7 @@ use crate::metrics::ComparedMetric;
 use crate::names::Names;
 use crate::ports::PortName;
 pub use crate::rate_schedule::{RatePlan, RateSchedule, ScheduleArgument, ScheduleForm, ScheduleValue};
+use crate::schema::Schema;
 pub use crate::site_report::{PriorReport, SiteReport};
 use bnnc_base::dtype::Precision;
 use bnnc_base::shape::{Shape, Sizes, Symbol};

@@ -2,7 +2,7 @@
 //!
 //! The compiler computes the names once, from the program and its data. All tables, files and plots use these names.
 
-use crate::data::{FieldKind, Schema};
+use crate::schema::{FieldKind, Schema};
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 

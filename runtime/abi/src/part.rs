@@ -1,11 +1,11 @@
 //! The trait for the parts of an inference block that belong to a method.
 
 use crate::code::Artifact;
-use crate::data::Schema;
 use crate::method::conflict::OptionConflict;
 use crate::method::declare::OptionField;
 use crate::methods::iterates::Swag;
 use crate::methods::training::Train;
+use crate::schema::Schema;
 use crate::site_report::SiteReport;
 
 /// The schema of the data of a run, and the number of training examples.

@@ -4,12 +4,12 @@
 //! The compiler and built executables use the same code to set options. [`crate::method`] declares
 //! the options of each method.
 
-use crate::data::Schema;
 use crate::manifest::InferenceBlock;
 pub use crate::method::conflict::OptionConflict;
 use crate::method::{self, Phase};
 use crate::methods::training::Training;
 use crate::part::DataExtent;
+use crate::schema::Schema;
 
 impl InferenceBlock {
     /// Sets an option to a number, which the record of the option must allow. Returns false,

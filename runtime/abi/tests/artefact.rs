@@ -5,7 +5,6 @@
 use bnnc_abi::artefact::{Built, BundleError, Origin, appended, decode, embedded, encode};
 use bnnc_abi::code::{Artifact, Detached, KernelArgs, KernelCode, Object, ObjectKernel};
 use bnnc_abi::cost::Cost;
-use bnnc_abi::data::Elements;
 use bnnc_abi::design::Design;
 use bnnc_abi::device::{Count, DeviceProgram, Image, KernelEntry, KernelParameter, LaunchSequence, Routine};
 use bnnc_abi::manifest::{
@@ -17,6 +16,7 @@ use bnnc_abi::methods::variational::ViOptions;
 use bnnc_abi::names::{LabelSource, Names, PositionLabels};
 use bnnc_abi::plan::{Amount, Buffer, BufferRole, Extent, Launch, Plan, PlanStep, PrimitiveCall, Storage};
 use bnnc_abi::primitive;
+use bnnc_abi::schema::Elements;
 use bnnc_base::arena::Arena;
 use bnnc_base::checksum::Checksum;
 use bnnc_base::dtype::Precision;

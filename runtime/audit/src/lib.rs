@@ -28,8 +28,9 @@ mod targets;
 mod variation;
 
 use crate::diagnostics::data as codes;
-use bnnc_abi::data::{DataSpec, Elements, Test};
+use bnnc_abi::data::{DataSpec, Test};
 use bnnc_abi::manifest::{Binding, Codes, DataSource, InferenceBlock, Output, OutputKind};
+use bnnc_abi::schema::Elements;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_core::feed::examples;
 use bnnc_data::metrics::extent;

@@ -1,8 +1,8 @@
 //! Checks whether the scales of a model's inputs and outputs are suitable for priors, starts and steps of size one.
 
 use crate::diagnostics;
-use bnnc_abi::data::Elements;
 use bnnc_abi::manifest::{Binding, DataSource, InferenceBlock, OutputKind};
+use bnnc_abi::schema::Elements;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_core::feed;
 use bnnc_data::Dataset;

@@ -3,8 +3,9 @@
 use crate::dataset::Preparation;
 use crate::expression;
 use crate::standardise::Standardisation;
-use bnnc_abi::data::{ColumnExpr, DataSpec, InputEntry};
+use bnnc_abi::data::{ColumnExpr, DataSpec};
 use bnnc_abi::manifest::DataSource;
+use bnnc_abi::schema::InputEntry;
 
 /// For each element of a model input or output, returns a description: its column or expression,
 /// and the mean and standard deviation over the training rows.

@@ -3,7 +3,8 @@
 use crate::diagnostics::{self, Faults};
 use crate::table::{Array, ArrayValues, Table};
 use crate::{expression, read};
-use bnnc_abi::data::{ColumnExpr, Contents, DataSpec, InputEntry};
+use bnnc_abi::data::{ColumnExpr, Contents, DataSpec};
+use bnnc_abi::schema::InputEntry;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::source::Span;
 use std::collections::HashMap;

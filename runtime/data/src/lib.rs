@@ -41,7 +41,8 @@ pub use scaled::{InputValues, ScaledBytes};
 pub use source::LoadedData;
 pub use standardise::Standardisation;
 
-use bnnc_abi::data::{DataSpec, Schema};
+use bnnc_abi::data::DataSpec;
+use bnnc_abi::schema::Schema;
 use bnnc_base::diagnostic::Diagnostic;
 
 /// Reads the files of a data item and returns its schema: fields, shapes, rows and splits.

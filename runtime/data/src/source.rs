@@ -9,7 +9,8 @@ use crate::inputs::{are_bytes, axes, check_channels, entry, named_inputs, resolv
 use crate::read::{self, Reading};
 use crate::split::{self, Pool};
 use crate::table::{Array, ArrayValues, Table};
-use bnnc_abi::data::{ColumnExpr, Contents, DataSpec, Field, FieldKind, Outliers, Schema, Test};
+use bnnc_abi::data::{ColumnExpr, Contents, DataSpec, Outliers, Test};
+use bnnc_abi::schema::{Field, FieldKind, Schema};
 use bnnc_base::checksum::Checksum;
 use bnnc_base::diagnostic::Diagnostic;
 use std::collections::{BTreeMap, HashMap};

@@ -6,7 +6,7 @@ use crate::metrics::extent;
 use crate::read::INPUTS;
 pub(crate) use crate::shard::place_of;
 pub use crate::shard::{Jump, Shard};
-use bnnc_abi::data::{Field, FieldKind, word};
+use bnnc_abi::schema::{Field, FieldKind, word};
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -4,7 +4,8 @@
 
 mod folder;
 
-use bnnc_abi::data::{Field, FieldKind, Format};
+use bnnc_abi::data::Format;
+use bnnc_abi::schema::{Field, FieldKind};
 use bnnc_base::checksum::Checksum;
 use bnnc_base::diagnostic::Place;
 use bnnc_data::read::{Reading, read};

@@ -4,7 +4,8 @@
 
 mod folder;
 
-use bnnc_abi::data::{ColumnExpr, DataSpec, FieldKind, Format, Test};
+use bnnc_abi::data::{ColumnExpr, DataSpec, Format, Test};
+use bnnc_abi::schema::FieldKind;
 use bnnc_data::{Dataset, LoadedData, NewRows, Standardisation, schema};
 use folder::{Folder, apply, example, name, reported, spec};
 use std::path::Path;

@@ -3,8 +3,8 @@
 use crate::leave_one_out;
 use crate::posterior::{Posterior, SharedPosterior};
 use crate::summary::DRAWS;
-use bnnc_abi::data::Schema;
 use bnnc_abi::manifest::{InferenceBlock, Output, OutputKind};
+use bnnc_abi::schema::Schema;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_core::context::{Context, Stop};
 use bnnc_core::memory::{parameters, predicting, predicting_some};

@@ -6,9 +6,10 @@ pub mod fitting;
 pub mod peaks;
 
 use crate::cost::peaks::peaks;
-use bnnc_abi::data::{Contents, DataSpec, Field, FieldKind, Outliers, Schema, Test};
+use bnnc_abi::data::{Contents, DataSpec, Outliers, Test};
 use bnnc_abi::manifest::{InferenceBlock, Manifest, Pruning};
 use bnnc_abi::plan::PlanStep;
+use bnnc_abi::schema::{Field, FieldKind, Schema};
 use bnnc_base::shape::{Sizes, Symbol};
 use bnnc_core::memory::{NUMBER, elements, machine, parameters, predicting, sum};
 use bnnc_data::file::matching;

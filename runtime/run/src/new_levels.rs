@@ -1,8 +1,8 @@
 //! Predictions for rows with levels that do not occur in the training rows. These predictions are computed from draws of a posterior.
 
 use super::saved::{checked, draws_in, table};
-use bnnc_abi::data::Elements;
 use bnnc_abi::manifest::{Codes, DataSource, InferenceBlock};
+use bnnc_abi::schema::Elements;
 use bnnc_base::shape::{Shape, Sizes};
 use bnnc_core::context::{Context, Stop};
 use bnnc_core::predict::{Predictor, held};

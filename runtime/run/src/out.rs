@@ -3,8 +3,8 @@
 //! and draws of Markov chains are also in `stan/INFER_CHAIN.csv`.
 
 use crate::folder::{self, Staging};
-use bnnc_abi::data::Schema;
 use bnnc_abi::manifest::{InferenceBlock, Manifest, Output, OutputKind};
+use bnnc_abi::schema::Schema;
 use bnnc_audit::Ranges;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::shape::Sizes;

@@ -1,7 +1,8 @@
 //! Checks that data match the data that the program was compiled for.
 
-use bnnc_abi::data::{DataSpec, Elements, Field, Schema, Test, with_rank};
+use bnnc_abi::data::{DataSpec, Test};
 use bnnc_abi::manifest::{Binding, DataSource, InferenceBlock, Manifest};
+use bnnc_abi::schema::{Elements, Field, Schema, with_rank};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_command::diagnostics;
 use std::collections::HashMap;

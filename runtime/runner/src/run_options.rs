@@ -1,11 +1,11 @@
 //! The options `--set` and `--only`. They select parts of a run after compilation.
 
 use bnnc_abi::artefact::Built;
-use bnnc_abi::data::Schema;
 use bnnc_abi::diagnostics::{no_infer, no_setting};
 use bnnc_abi::manifest::{InferenceBlock, Manifest};
 use bnnc_abi::method::{self, OptionDef, Phase};
 use bnnc_abi::run_options::OptionConflict;
+use bnnc_abi::schema::Schema;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_command::diagnostics::{self, FixedReason};
 use std::collections::{HashMap, HashSet};

@@ -1,8 +1,8 @@
 //! Predicts the memory of a training run before it runs.
 
 use crate::{augment, gap, maximum, restarts, surface};
-use bnnc_abi::data::Schema;
 use bnnc_abi::manifest::{InferenceBlock, Train};
+use bnnc_abi::schema::Schema;
 use bnnc_core::memory::{NUMBER, feed, machine, parameters, predicting, states, sum};
 
 /// Returns the number of bytes that a task needs. The result is the sum of two terms. The first

@@ -3,7 +3,7 @@
 
 use super::pairs::{self, Method, Pair};
 use bnnc_abi::code::Artifact;
-use bnnc_abi::data::Schema;
+use bnnc_abi::schema::Schema;
 use bnnc_base::dtype::Precision;
 use bnnc_base::shape::{Sizes, Symbol};
 use bnnc_core::ports;

@@ -1,6 +1,6 @@
 //! A run checks only the items of the library that its program reaches. The program then compiles to the same loops as with the whole library.
 
-use bnnc_abi::data::Schema;
+use bnnc_abi::schema::Schema;
 use bnnc_driver::compile::data;
 use bnnc_driver::emit::emit;
 use bnnc_driver::options::{CompileOptions, LibraryItems};

@@ -7,7 +7,7 @@ mod pipelines;
 mod snapshots;
 mod texts;
 
-use bnnc_abi::data::Schema;
+use bnnc_abi::schema::Schema;
 use bnnc_driver::infer::CompileFailure;
 use bnnc_driver::options::CompileOptions;
 use bnnc_driver::program::{self, CheckedProgram};

@@ -3,8 +3,8 @@
 use crate::arguments::{Compile, NewLevels, Predict};
 use crate::commands::run::library;
 use crate::session::{self, Display};
-use bnnc_abi::data::Schema;
 use bnnc_abi::manifest::{DataSource, InferenceBlock};
+use bnnc_abi::schema::Schema;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_command::execute::{interrupt, stopped};
 use bnnc_command::memory;

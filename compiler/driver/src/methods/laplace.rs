@@ -8,7 +8,6 @@ use crate::diagnostics;
 use crate::failure::CompileFailure;
 use crate::methods::{BuiltPrograms, Method, Parts, Programs};
 use bnnc_abi::cost::Cost;
-use bnnc_abi::data::Schema;
 use bnnc_abi::manifest::Work;
 use bnnc_abi::method::MethodDef;
 use bnnc_abi::method::declare::OptionName;
@@ -18,6 +17,7 @@ use bnnc_abi::methods::laplace::{
     Structure,
 };
 use bnnc_abi::plan::Plan;
+use bnnc_abi::schema::Schema;
 use bnnc_base::fault::Fault;
 use bnnc_graph::function::Function;
 use bnnc_hir::tree::SettingValue;

@@ -8,7 +8,7 @@ use super::options::{number, within};
 use super::session::{CheckSession, GivenOption};
 use crate::diagnostics::infer as report;
 use crate::tree::{DataId, DataItem};
-use bnnc_abi::data::{DataSpec, Divisor, Format, Test};
+use bnnc_abi::data::{DataSpec, Format, Test};
 use bnnc_abi::method::declare::{OptionValue, RawOption};
 use bnnc_base::number::exact;
 use bnnc_base::source::Span;
@@ -25,28 +25,9 @@ struct Reading<'r, 's> {
     split: &'r mut Option<(Split, Span)>,
 }
 
-/// Returns a specification without any options.
+/// Returns a specification without any options and files.
 pub fn empty(name: &ast::Ident) -> DataSpec {
-    DataSpec {
-        name: name.name.to_string(),
-        span: name.span,
-        format: Format::Csv,
-        files: Vec::new(),
-        inputs: Vec::new(),
-        target: None,
-        test: Test::None,
-        validation: 0.0,
-        standardise_inputs: false,
-        standardise_target: false,
-        normalise_channels: false,
-        divisor: Divisor::Count,
-        scale: 1.0,
-        limit: None,
-        shared: None,
-        rotate: Vec::new(),
-        shifts: Vec::new(),
-        outliers: None,
-    }
+    DataSpec::new(&name.name, name.span, Format::Csv, Vec::new())
 }
 
 /// The value of the option `split`: the index of a split, or `None` for `all`.

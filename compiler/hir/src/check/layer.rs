@@ -470,7 +470,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Warns about layer instances that are never called. An error often hides a call, so these warnings appear only if there are no errors.
+    /// Warns about layer instances that are never called. Does nothing after an error, because the expression with the error may contain the call.
     pub fn uncalled_layers(&mut self) {
         if self.in_library || self.errors() > 0 {
             return;

@@ -1,6 +1,6 @@
 //! The diagnostics about binding the inputs and outputs of a model to the columns of its data.
 
-use bnnc_abi::data::{Field, FieldKind, InputEntry, Schema, word};
+use bnnc_abi::schema::{Field, FieldKind, InputEntry, Schema, word};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::quoted::quoted;
 use bnnc_base::source::Span;

@@ -1,8 +1,8 @@
 //! The values of rows in the form that a program reads. Every value is checked against the declared
 //! type.
 
-use bnnc_abi::data::Elements as Kind;
 use bnnc_abi::manifest::{Binding, Codes, DataSource};
+use bnnc_abi::schema::Elements as Kind;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::dtype::Precision;
 use bnnc_data::table::Array;

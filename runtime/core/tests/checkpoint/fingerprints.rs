@@ -1,7 +1,7 @@
 //! Tests fingerprints and checksums.
 
 use crate::{DRAWS, expected, folder, killed_late, resume};
-use bnnc_abi::data::{DataSpec, Divisor, Format, Test};
+use bnnc_abi::data::{DataSpec, Format};
 use bnnc_abi::manifest::Manifest;
 use bnnc_base::checksum::Checksum;
 use bnnc_base::source::{SourceId, Span};
@@ -28,26 +28,8 @@ fn a_garbled_fingerprint_is_an_error() {
 }
 
 fn spec(file: &Path) -> DataSpec {
-    DataSpec {
-        name: "rows".to_owned(),
-        span: Span::new(SourceId(0), 0, 0),
-        format: Format::Csv,
-        files: vec![file.to_path_buf()],
-        inputs: Vec::new(),
-        target: None,
-        test: Test::None,
-        validation: 0.0,
-        standardise_inputs: false,
-        standardise_target: false,
-        normalise_channels: false,
-        divisor: Divisor::Count,
-        scale: 1.0,
-        limit: None,
-        shared: None,
-        rotate: Vec::new(),
-        shifts: Vec::new(),
-        outliers: None,
-    }
+    let span = Span::new(SourceId(0), 0, 0);
+    DataSpec::new("rows", span, Format::Csv, vec![file.to_path_buf()])
 }
 
 #[test]

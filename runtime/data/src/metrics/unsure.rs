@@ -102,7 +102,7 @@ impl Unsure {
     }
 
     /// Returns the entropies of rows and outliers in ascending order, each with whether it belongs to an outlier. Returns `None` if
-    /// there are no rows or no outliers.
+    /// the rows or the outliers are empty.
     fn together(&self) -> Option<Result<Vec<(f64, bool)>, NotOrdered>> {
         if self.outliers.is_empty() || self.rows.is_empty() {
             return None;

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used)]
 #![allow(dead_code, reason = "each test file uses a part")]
 
-use bnnc_abi::data::{ColumnExpr, DataSpec, Divisor, Format, Test};
+use bnnc_abi::data::{ColumnExpr, DataSpec, Format};
 use bnnc_base::diagnostic::{Diagnostic, Place};
 use bnnc_base::source::{SourceId, Span};
 use std::fs;
@@ -52,26 +52,8 @@ pub fn apply(function: &str, arguments: Vec<ColumnExpr>) -> ColumnExpr {
 
 /// Returns a data item with default options.
 pub fn spec(format: Format, files: &[&Path]) -> DataSpec {
-    DataSpec {
-        name: "d".into(),
-        span: here(),
-        format,
-        files: files.iter().map(|file| file.to_path_buf()).collect(),
-        inputs: Vec::new(),
-        target: None,
-        test: Test::None,
-        validation: 0.0,
-        standardise_inputs: false,
-        standardise_target: false,
-        normalise_channels: false,
-        divisor: Divisor::Count,
-        scale: 1.0,
-        limit: None,
-        shared: None,
-        rotate: Vec::new(),
-        shifts: Vec::new(),
-        outliers: None,
-    }
+    let files = files.iter().map(|file| file.to_path_buf());
+    DataSpec::new("d", here(), format, files.collect())
 }
 
 /// Returns a diagnostic as one line of text, such as `E0408 d.csv:2:1 expected a value, found

@@ -2,7 +2,8 @@
 
 use crate::folder::{Folder, spec};
 use crate::{bytes, colour, faults, grey, images, table};
-use bnnc_abi::data::{DataSpec, FieldKind, Format, Outliers, Test};
+use bnnc_abi::data::{DataSpec, Format, Outliers, Test};
+use bnnc_abi::schema::FieldKind;
 use bnnc_data::LoadedData;
 use bnnc_data::read::{Reading, read};
 use bnnc_data::table::ArrayValues;

@@ -3,8 +3,8 @@
 
 use super::diagnostics;
 use crate::program::CheckedProgram;
-use bnnc_abi::data::Schema;
 use bnnc_abi::manifest::InferenceBlock;
+use bnnc_abi::schema::Schema;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::shape::Sizes;
 use bnnc_hir::tree::InferItem;
